@@ -1,0 +1,118 @@
+"""How pytest ended, as far as that alone makes a run impossible to judge.
+
+`ENDINGS` is a table of checks in order: the first that gives a reason wins. Whatever the submission
+could have brought about is its own fault, or breaking the grader would be the cheapest way to leave a
+statistic.
+"""
+
+import signal
+from collections.abc import Callable
+
+from engine.evidence import Evidence
+from engine.results import Broken, BrokenKind
+
+
+def _sandbox_said(evidence: Evidence) -> Broken | None:
+    return evidence.run.broken
+
+
+def _no_end(evidence: Evidence) -> Broken | None:
+    if evidence.run.end is not None:
+        return None
+    return Broken.of(BrokenKind.DAEMON_ERROR, "the sandbox ended without its last word, the end frame")
+
+
+def _tampered(evidence: Evidence) -> Broken | None:
+    if not evidence.end.tampered:
+        return None
+    return Broken.of(BrokenKind.TAMPERED, "; ".join(evidence.end.tampered))
+
+
+def _session_limit(evidence: Evidence) -> Broken | None:
+    if evidence.end.limit != "session":
+        return None
+    if not evidence.begun and evidence.has_channel:
+        detail = "collecting the tests did not end within the limit of the session"
+        return evidence.blame(BrokenKind.COLLECTION_ERROR, detail)
+    return Broken.of(
+        BrokenKind.SESSION_TIMEOUT, f"the limit of the session ended pytest{evidence.progress()}"
+    )
+
+
+def _killed(evidence: Evidence) -> Broken | None:
+    number = _signal_number(evidence)
+    if number is None:
+        return None
+    name = _signal_name(number)
+    return _exhausted(evidence, f"pytest was killed by {name}") or Broken.of(
+        BrokenKind.GRADER_KILLED,
+        f"pytest was killed by {name}, which the engine did not send{evidence.progress()}",
+    )
+
+
+def _signal_number(evidence: Evidence) -> int | None:
+    end = evidence.end
+    if end.signal is not None:
+        return end.signal
+    # Where something stands between the launcher and pytest, it passes a signal on as 128 and more.
+    code = end.exit_code
+    return code - 128 if code is not None and 128 < code <= 128 + max(signal.Signals) else None
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{signal.Signals(number).name} ({number})"
+    except ValueError:
+        return f"signal {number}"
+
+
+def _exhausted(evidence: Evidence, what: str) -> Broken | None:
+    exhausted = evidence.exhausted()
+    return Broken.of(exhausted[0], f"{what}; {exhausted[1]}") if exhausted else None
+
+
+_EXIT_CODES = {
+    3: (BrokenKind.INTERNAL_ERROR, "pytest had an internal error"),
+    4: (BrokenKind.USAGE_ERROR, "pytest refused its arguments or a conftest.py"),
+    5: (BrokenKind.NO_TESTS, "pytest found no tests"),
+}
+
+
+def _exit_code(evidence: Evidence) -> Broken | None:
+    code = evidence.end.exit_code
+    if code in (0, 1):
+        return None
+    if code is None:
+        return Broken.of(BrokenKind.DAEMON_ERROR, "it is not known how pytest ended")
+    if exhausted := _exhausted(evidence, f"pytest ended with exit code {code}"):
+        return exhausted
+    if code == 2:
+        return _interrupted(evidence)
+    if code in _EXIT_CODES:
+        kind, detail = _EXIT_CODES[code]
+        return evidence.blame(kind, f"{detail} (exit code {code}){evidence.last_words()}")
+    kind = BrokenKind.GRADER_KILLED if evidence.begun else BrokenKind.INTERNAL_ERROR
+    return Broken.of(
+        kind, f"pytest ended with exit code {code}, which is none of its own{evidence.progress()}"
+    )
+
+
+def _interrupted(evidence: Evidence) -> Broken:
+    errors = evidence.collection_errors()
+    untold = not evidence.channel and "pytest-report.json" in evidence.unreadable
+    if errors or untold or not evidence.begun:
+        detail = errors or f"pytest could not collect the tests (exit code 2){evidence.last_words()}"
+        return evidence.blame(BrokenKind.COLLECTION_ERROR, detail)
+    # A signal of the submission and a pytest.exit() of the tests cannot be told apart.
+    detail = f"pytest was interrupted (exit code 2){evidence.progress()}"
+    return Broken.of(BrokenKind.GRADER_KILLED, detail)
+
+
+ENDINGS: tuple[Callable[[Evidence], Broken | None], ...] = (
+    _sandbox_said,
+    _no_end,
+    _tampered,
+    _session_limit,
+    _killed,
+    _exit_code,
+)

@@ -1,0 +1,392 @@
+"""One evaluation inside its container: lay the files, run the grader, kill the rest, tell the truth."""
+
+import json
+import os
+import secrets
+import selectors
+import signal
+import time
+
+from . import evidence, files, frames, grader, identity, processes
+
+REPORTS = ("pytest-report.json", "ctrf-report.json")
+EXIT_GRACE = 10.0
+
+
+class Unprepared(Exception):
+    """What should have been prepared is not there: somebody removed it, or a preparation was cut off."""
+
+
+def evaluate(channel, job):
+    """Do one evaluation and send everything about it over the channel."""
+    started = time.monotonic()
+    layout = lay_out(job)
+    import_grader(job)
+    receive(channel, job, layout)
+    protect(job, layout)
+    laid = time.monotonic()
+    channel.send_json(frames.PHASE, "tests")
+    watch = Watch(channel, job, layout)
+    watch.start()
+    watch.loop()
+    processes.kill_others()
+    send_reports(channel, job, layout)
+    watch.timings = {"layout": laid - started, "tests": watch.ended - laid}
+    channel.send_json(frames.END, watch.end_frame())
+
+
+def lay_out(job):
+    """Make the folders, under names that the submission cannot guess; return where everything is."""
+    paths = job["paths"]
+    for made in (paths["toolchain"], paths["environment"]):
+        if not os.path.exists(os.path.join(made, ".scbench", "complete")):
+            raise Unprepared(made)
+    root = os.path.join(paths["scratch"], secrets.token_hex(16))
+    layout = dict(paths, root=root, reports=os.path.join(paths["scratch"], secrets.token_hex(16)))
+    layout["assets"] = os.path.join(paths["scratch"], "assets")
+    layout["canary"] = os.path.join(root, "canary")
+    layout["control"] = os.path.join(paths["scratch"], "control")
+    layout["basetemp"] = os.path.join(paths["temporary"], "pytest")
+    for folder in (root, layout["reports"], layout["assets"]):
+        os.makedirs(folder)
+    for path in (layout["canary"], layout["control"]):
+        with open(path, "w"):
+            pass
+    os.makedirs(paths["home"], exist_ok=True)
+    if job["isolate"]:
+        own(job, layout)
+    return layout
+
+
+def own(job, layout):
+    """Hand the writable folders to the submission; set-gid, so that what the grader makes there is its too."""
+    for path in (layout["workspace"], layout["home"]):
+        os.chown(path, job["uid"], job["gid"])
+    os.chown(layout["temporary"], 0, job["gid"])
+    os.chmod(layout["temporary"], 0o3777)
+    os.chmod(layout["scratch"], 0o711)
+    os.chmod(layout["root"], 0o755)
+    os.chmod(layout["reports"], 0o700)
+    os.chown(layout["canary"], 0, job["grader_gid"])
+    os.chmod(layout["canary"], 0o640)
+
+
+def import_grader(job):
+    """Import pytest while the files are still on their way; not the plugins, which pytest rewrites."""
+    if job["mode"] != "uvx":
+        import pytest  # noqa: F401
+
+
+def receive(channel, job, layout):
+    """Unpack the archives that follow: the submission's by its own uid, the rest by root."""
+    for name, stream in channel.archives():
+        if name == "tests":
+            files.unpack(stream, layout["root"])
+        elif name == "assets":
+            files.unpack(stream, layout["assets"])
+        else:
+            unpack_as_submission(job, stream, layout["workspace"])
+    for name in ("workspace", "home"):
+        made_by_setup = os.path.join(layout["environment"], ".scbench", name + ".tar")
+        if os.path.exists(made_by_setup):
+            with open(made_by_setup, "rb") as stream:
+                unpack_as_submission(job, stream, layout[name])
+    os.symlink(layout["assets"], os.path.join(layout["root"], "tests", "assets"))
+
+
+def unpack_as_submission(job, stream, folder):
+    """Unpack in a child with the submission's rights, so that no link in the way leads anywhere else."""
+    source, sink = os.pipe()
+
+    def task():
+        os.close(sink)
+        if job["isolate"]:
+            identity.become(job["uid"], job["gid"])
+        os.umask(0o022)
+        with os.fdopen(source, "rb") as reader:
+            files.unpack(reader, folder)
+            while reader.read(frames.CHUNK):
+                pass
+
+    pid = processes.fork(task)
+    os.close(source)
+    try:
+        while True:
+            data = stream.read(frames.CHUNK)
+            if not data:
+                break
+            frames.write_all(sink, data)
+    except BrokenPipeError:
+        pass
+    os.close(sink)
+    if os.waitpid(pid, 0)[1]:
+        raise RuntimeError("the submission's files could not be laid out; is its disk limit too small?")
+
+
+def protect(job, layout):
+    """Give hidden tests to root and the grader's group alone."""
+    if not job["isolate"] or not job["sealed"]:
+        return
+    tests = os.path.join(layout["root"], "tests")
+    for folder in (layout["root"], tests):
+        os.chown(folder, 0, job["grader_gid"])
+        os.chmod(folder, 0o751)  # others pass through to what is not hidden, but do not see names
+    for name in job["hidden"]:
+        path = os.path.join(tests, name)
+        os.chown(path, 0, job["grader_gid"])
+        os.chmod(path, 0o750 if os.path.isdir(path) else 0o640)
+
+
+class Watch:
+    """The launcher's watch over the grader: its words, its output, its limits, its end."""
+
+    def __init__(self, channel, job, layout):
+        self.channel = channel
+        self.job = job
+        self.layout = layout
+        self.outputs = {
+            frames.STDOUT: processes.Capture(lambda data: channel.send(frames.STDOUT, data)),
+            frames.STDERR: processes.Capture(lambda data: channel.send(frames.STDERR, data)),
+        }
+        self.selector = selectors.DefaultSelector()
+        self.words = bytearray()
+        self.code = None
+        self.signal = None
+        self.announced = None
+        self.limit = None
+        self.command_limits = 0
+        self.stopped = 0
+        self.tampered = []
+        self.sealed = False
+        self.seal_error = None
+        self.timings = {}
+        self.ended = 0.0
+
+    def start(self):
+        """Fork the grader with its private pipes."""
+        words, out = os.pipe()
+        back, self.answer = os.pipe()
+        streams = {kind: os.pipe() for kind in self.outputs}
+
+        def task():
+            for descriptor in (words, self.answer, self.channel.incoming, self.channel.outgoing):
+                os.close(descriptor)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(streams[frames.STDOUT][1], 1)
+            os.dup2(streams[frames.STDERR][1], 2)
+            set_environment(self.job, self.layout)
+            if self.job["mode"] == "uvx":
+                return run_uvx(self.job, self.layout)
+            return grader.run(self.job, self.layout, grader.Line(out, back))
+
+        self.pid = processes.fork(task)
+        for descriptor in (out, back, *(pair[1] for pair in streams.values())):
+            os.close(descriptor)
+        self.selector.register(words, selectors.EVENT_READ, self.on_words)
+        self.selector.register(self.channel.incoming, selectors.EVENT_READ, self.on_engine)
+        for kind, (source, _) in streams.items():
+            self.selector.register(source, selectors.EVENT_READ, self.on_output(kind))
+        # An idle selector wakes up for the end of a child.
+        wake, waker = os.pipe()
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        self.selector.register(wake, selectors.EVENT_READ, lambda source: os.read(source, 512))
+        limits = self.job["limits"]
+        self.deadline = time.monotonic() + limits["session"] + limits["test"]
+
+    def loop(self):
+        """Watch until the grader has ended, then drain what it still had to say."""
+        while not self.grader_has_ended():
+            timeout = min(1.0, max(0.0, self.deadline - time.monotonic()))
+            self.handle(timeout)
+            if time.monotonic() >= self.deadline and self.code is None:
+                self.at_deadline()
+        self.ended = time.monotonic()
+        processes.kill_others()
+        while self.handle(0.0):
+            pass
+
+    def handle(self, timeout):
+        """Serve every descriptor that has something; return whether there was any."""
+        events = self.selector.select(timeout)
+        for key, _ in events:
+            key.data(key.fd)
+        return bool(events)
+
+    def grader_has_ended(self):
+        """Look whether the grader has exited, or was stopped by somebody."""
+        processes.reap((self.pid,))
+        status = processes.statuses.pop(self.pid, None)
+        if status is None:
+            return False
+        if os.WIFSTOPPED(status):
+            self.stopped += 1
+            os.kill(self.pid, signal.SIGCONT)
+            return False
+        if os.WIFSIGNALED(status):
+            self.signal = os.WTERMSIG(status)
+        else:
+            self.code = os.WEXITSTATUS(status)
+        return True
+
+    def at_deadline(self):
+        """End a grader that did not end by itself."""
+        if self.announced is None:
+            self.limit = self.limit or "session"
+        os.kill(self.pid, signal.SIGKILL)
+        self.deadline = time.monotonic() + EXIT_GRACE
+
+    def on_engine(self, source):
+        """The engine has gone away: leave nothing behind."""
+        if not os.read(source, frames.CHUNK):
+            processes.kill_others()
+            os._exit(91)
+
+    def on_output(self, kind):
+        """Return what serves one output stream of the grader."""
+
+        def serve(source):
+            data = os.read(source, frames.CHUNK)
+            if data:
+                self.outputs[kind].feed(data)
+            else:
+                self.selector.unregister(source)
+
+        return serve
+
+    def on_words(self, source):
+        """Take what the grader says, frame by frame."""
+        data = os.read(source, frames.CHUNK)
+        if not data:
+            self.selector.unregister(source)
+        self.words += data
+        while len(self.words) >= frames.HEADER.size:
+            kind, size = frames.HEADER.unpack_from(self.words)
+            end = frames.HEADER.size + size
+            if len(self.words) < end:
+                return
+            self.hear(kind, bytes(self.words[frames.HEADER.size : end]))
+            del self.words[:end]
+
+    def hear(self, kind, payload):
+        """Act on one frame of the grader."""
+        if kind in (frames.COLLECTED, frames.TEST):
+            self.channel.send(kind, payload)
+        elif kind == grader.SEALED:
+            self.sealed = True
+        elif kind == grader.UNSEALABLE:
+            self.seal_error = json.loads(payload)
+        elif kind == grader.TAMPERED:
+            self.tampered.append(json.loads(payload))
+        elif kind == grader.LIMIT:
+            self.hear_limit(json.loads(payload))
+        elif kind == grader.FINISHING:
+            self.open_reports()
+        elif kind == grader.FINISHED:
+            self.announced = json.loads(payload)
+            self.deadline = min(self.deadline, time.monotonic() + EXIT_GRACE)
+
+    def hear_limit(self, name):
+        """Note which limit the grader has enforced."""
+        if name == "command":
+            self.command_limits += 1
+        else:
+            self.limit = name
+
+    def open_reports(self):
+        """Kill everything but the grader; only then may report files be written."""
+        if not processes.kill_others((self.pid,)):
+            self.tampered.append("processes of the submission could not be ended")
+        if self.job["isolate"]:
+            share_reports(self.layout, self.job["grader_gid" if self.job["sealed"] else "gid"])
+        os.write(self.answer, b"k")
+
+    def end_frame(self):
+        """Sum up, for the engine's last frame."""
+        code = self.code
+        # A grader that hung or was cut off after its reports had been written has said its exit code before.
+        if self.announced is not None and code is None:
+            code, self.signal = self.announced, None
+        return {
+            "nonce": self.job["nonce"],
+            "exit_code": code,
+            "announced": self.announced,
+            "signal": self.signal,
+            "limit": self.limit,
+            "command_limits": self.command_limits,
+            "oom_kills": evidence.oom_kills(),
+            "disk_full": evidence.disk_full((self.layout["workspace"], self.layout["temporary"])),
+            "pids_exhausted": evidence.refused_forks() > 0,
+            "stopped": self.stopped,
+            "tampered": self.tampered,
+            "sealed": self.sealed,
+            "seal_error": self.seal_error,
+            "timings": self.timings,
+            "cpu": evidence.cpu(),
+            "omitted": {kind.decode(): output.omitted for kind, output in self.outputs.items()},
+            "tails": {kind.decode(): output.tail.decode("latin-1") for kind, output in self.outputs.items()},
+        }
+
+
+def set_environment(job, layout):
+    """Replace the environment by what tests and submission are to see."""
+    os.environ.clear()
+    os.environ.update(job["env"])
+    os.environ["SCBENCH_CHECKPOINT"] = job["checkpoint"]
+    os.environ["SCBENCH_ASSETS_DIR"] = layout["assets"]
+    for name in job["assets"]:
+        path = os.path.join(layout["assets"], name)
+        os.environ["SCBENCH_ASSET_" + name] = path
+        os.environ["SCBENCH_ASSET_" + "".join(c if c.isalnum() else "_" for c in name).upper()] = path
+
+
+def share_reports(layout, gid):
+    """Let a group write report files; they stay root's to read."""
+    os.chown(layout["reports"], 0, gid)
+    os.chmod(layout["reports"], 0o770)
+
+
+# uvx puts the folder of its own Python first in PATH, where `python main.py` would find it.
+PATH_PLUGIN = """
+import os
+os.environ.pop("PYTHONPATH", None)
+os.environ["PATH"] = os.environ.pop("SCBENCH_PATH")
+"""
+
+
+def run_uvx(job, layout):
+    """Become the seeds' own command: unsealed, because it starts pytest by an exec."""
+    with open(os.path.join(layout["root"], "scbench_path.py"), "w") as plugin:
+        plugin.write(PATH_PLUGIN)
+    if job["isolate"]:
+        share_reports(layout, job["gid"])
+        identity.become(job["uid"], job["gid"])
+    os.umask(0o022)
+    os.chdir(layout["workspace"])
+    command = ["uvx", *("--with=" + name for name in job["requirements"]), "pytest"]
+    command += grader.arguments(dict(job, plugins=[["scbench_path", ""]]), layout)
+    os.environ.update(PYTHONPATH=layout["root"], SCBENCH_PATH=os.environ["PATH"])
+    os.environ.pop("UV_OFFLINE", None)
+    os.execvp("uvx", command)
+
+
+def send_reports(channel, job, layout):
+    """Send the report files, each only if it is a plain file of bounded size."""
+    for name in REPORTS:
+        path = os.path.join(layout["reports"], name)
+        try:
+            source = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        with os.fdopen(source, "rb") as reader:
+            if os.fstat(source).st_size > job["report_limit"]:
+                channel.send_json(frames.REPORT, {"name": name, "too_large": os.fstat(source).st_size})
+                continue
+            channel.send_json(frames.REPORT, {"name": name, "too_large": 0})
+            while True:
+                data = reader.read(frames.CHUNK)
+                if not data:
+                    break
+                channel.send(frames.BYTES, data)
+            channel.send(frames.BYTES_END)

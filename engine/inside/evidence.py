@@ -1,0 +1,58 @@
+"""What the kernel counted for this container: kills for lack of memory, refused forks, CPU, full disks."""
+
+import os
+
+CGROUP = "/sys/fs/cgroup"
+
+
+def read_pairs(*paths):
+    """Return the `name value` lines of the first file that can be read."""
+    for path in paths:
+        try:
+            with open(path) as source:
+                pairs = (line.split() for line in source)
+                return {pair[0]: int(pair[1]) for pair in pairs if len(pair) == 2 and pair[1].isdigit()}
+        except OSError:
+            continue
+    return {}
+
+
+def read_number(path):
+    """Return the number in a file, or zero."""
+    try:
+        with open(path) as source:
+            return int(source.read())
+    except (OSError, ValueError):
+        return 0
+
+
+def oom_kills():
+    """How many processes of this container the kernel killed for lack of memory."""
+    pairs = read_pairs(CGROUP + "/memory/memory.oom_control", CGROUP + "/memory.events")
+    return pairs.get("oom_kill", 0)
+
+
+def refused_forks():
+    """How often a process could not be made because of the limit."""
+    return read_pairs(CGROUP + "/pids/pids.events", CGROUP + "/pids.events").get("max", 0)
+
+
+def cpu():
+    """CPU seconds used by this container, and seconds for which it was held back."""
+    usage = read_number(CGROUP + "/cpuacct/cpuacct.usage") / 1e9
+    old = read_pairs(CGROUP + "/cpu/cpu.stat")
+    new = read_pairs(CGROUP + "/cpu.stat")
+    throttled = old.get("throttled_time", 0) / 1e9 or new.get("throttled_usec", 0) / 1e6
+    return {"used": usage or new.get("usage_usec", 0) / 1e6, "throttled": throttled}
+
+
+def disk_full(folders):
+    """Whether one of these filesystems has no room or no inode left."""
+    for folder in folders:
+        try:
+            status = os.statvfs(folder)
+        except OSError:
+            continue
+        if status.f_bavail * status.f_frsize < 64 * 1024 or (status.f_files and not status.f_favail):
+            return True
+    return False

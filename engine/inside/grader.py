@@ -1,0 +1,246 @@
+"""The grader: pytest in a fork of the launcher, never an exec, telling what happens as it happens.
+
+Everything that it says goes down a pipe that no child of it has. Report files can be written only
+after the launcher has killed everything else.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+
+from . import frames, identity
+
+MESSAGE_LIMIT = 1 << 15
+
+SEALED = b"s"
+UNSEALABLE = b"u"
+FINISHING = b"f"
+FINISHED = b"g"
+TAMPERED = b"w"
+LIMIT = b"l"
+
+
+class Line:
+    """The private pipes between grader and launcher."""
+
+    def __init__(self, out, back):
+        self.out = out
+        self.back = back
+        self.owner = os.getpid()
+        self.lock = threading.Lock()
+
+    def say(self, kind, value=None):
+        """Tell the launcher something; a fork of the grader stays silent."""
+        if os.getpid() != self.owner:
+            return
+        payload = frames.dump(value)
+        with self.lock:
+            frames.write_all(self.out, frames.HEADER.pack(kind, len(payload)) + payload)
+
+    def wait(self):
+        """Wait until the launcher answers."""
+        if not os.read(self.back, 1):
+            os._exit(71)
+
+    def close_in_fork(self):
+        """Close both ends in a child that was forked without an exec."""
+        for descriptor in (self.out, self.back):
+            try:
+                os.close(descriptor)
+            except OSError:
+                pass
+
+
+class Reporter:
+    """The pytest plugin that announces tests, reports each phase and guards the end of the session."""
+
+    def __init__(self, line):
+        self.line = line
+
+    def pytest_configure(self, config):
+        """Take away what would tell the submission that it is being tested, and by what."""
+        for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+            del os.environ[name]
+
+    def pytest_collection_finish(self, session):
+        """Announce every test, with its markers, before the first one runs."""
+        tests = [(item.nodeid, _marker_names(item)) for item in session.items]
+        self.line.say(frames.COLLECTED, tests)
+
+    def pytest_runtest_logreport(self, report):
+        """Report one phase of one test."""
+        self.line.say(
+            frames.TEST,
+            {
+                "nodeid": report.nodeid,
+                "when": report.when,
+                "outcome": report.outcome,
+                "duration": max(0.0, report.duration),
+                "wasxfail": hasattr(report, "wasxfail"),
+                "message": "" if report.outcome == "passed" else _shorten(str(report.longrepr)),
+            },
+        )
+
+
+def guard_session_end(pytest, line):
+    """Return a plugin that is outermost at the end: first everything else dies, then reports are written."""
+
+    class SessionEnd:
+        @pytest.hookimpl(wrapper=True, tryfirst=True)
+        def pytest_sessionfinish(self, session):
+            if os.getpid() != line.owner:
+                os._exit(0)  # a fork of the grader that ran on to here
+            if "session-timeout" in str(session.shouldfail or session.shouldstop or ""):
+                line.say(LIMIT, "session")
+            line.say(FINISHING)
+            line.wait()
+            try:
+                return (yield)
+            finally:
+                line.say(FINISHED, int(session.exitstatus))
+
+    return SessionEnd()
+
+
+def _marker_names(item):
+    return list(dict.fromkeys(mark.name for mark in item.iter_markers()))
+
+
+def _shorten(text):
+    if len(text) <= MESSAGE_LIMIT:
+        return text
+    half = MESSAGE_LIMIT // 2
+    return "%s\n[... %d characters left out ...]\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
+
+
+def keep_current_test_secret():
+    """Stop pytest from putting the running test's name where its children can read it."""
+    import _pytest.runner
+
+    if hasattr(_pytest.runner, "_update_current_test_var"):
+        _pytest.runner._update_current_test_var = lambda item, when: None
+
+
+def limit_commands(seconds, line):
+    """Kill what a test starts when it has run for so long."""
+    start = subprocess.Popen.__init__
+
+    def limited(self, *args, **kwargs):
+        start(self, *args, **kwargs)
+
+        def end():
+            if self.poll() is None:
+                line.say(LIMIT, "command")
+                self.kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.daemon = True
+        timer.start()
+
+    subprocess.Popen.__init__ = limited
+
+
+class Deputy:
+    """An audit hook that notices when a planted link leads the grader into its own tree."""
+
+    EVENTS = frozenset(("open", "os.listdir", "os.scandir", "shutil.copyfile", "shutil.copytree", "os.link"))
+
+    def __init__(self, root, line):
+        self.root = os.path.realpath(root) + os.sep
+        self.trusted = (self.root, sys.prefix + os.sep, sys.base_prefix + os.sep)
+        self.own_links = set()
+        self.line = line
+
+    def __call__(self, event, args):
+        if event == "os.symlink" and isinstance(args[1], (str, bytes, os.PathLike)):
+            self._note_own_link(args)
+        elif event in self.EVENTS and isinstance(args[0], (str, bytes, os.PathLike)):
+            self._check(args[0])
+
+    def _note_own_link(self, args):
+        try:
+            self.own_links.add(os.path.abspath(os.fsdecode(args[1])))
+        except OSError:
+            pass
+
+    def _check(self, given):
+        try:
+            path = os.path.abspath(os.fsdecode(given))
+            if (path + os.sep).startswith(self.trusted) or path in self.own_links:
+                return
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            return  # the current folder is gone, or the name is none: the open itself will say so
+        if (real + os.sep).startswith(self.root):
+            self.line.say(TAMPERED, "a link leads a test from %s into the tests" % path)
+            raise PermissionError("%s leads into the tests" % path)
+
+
+def drop_rights_in_forks(line, gid):
+    """See to it that a fork without an exec has neither the pipes nor the grader's group."""
+
+    def after_fork():
+        line.close_in_fork()
+        if gid is not None:
+            identity.unseal(gid)
+
+    os.register_at_fork(after_in_child=after_fork)
+
+
+def arguments(job, layout):
+    """Build the arguments of pytest: nothing is read from the workspace."""
+    limits = job["limits"]
+    given = ["-c", layout["root"] + "/pytest.ini", "--rootdir", layout["root"], "--confcutdir", layout["root"]]
+    given += ["--basetemp", layout["basetemp"], "-p", "no:cacheprovider", "--color=no", "-vv"]
+    for name, _ in job["plugins"]:
+        given += ["-p", name]
+    given += ["--timeout=%s" % limits["test"], "--timeout-method=signal"]
+    given += ["--session-timeout=%s" % limits["session"]]
+    given += report_arguments(layout)
+    if job["collect_only"]:
+        given.append("--collect-only")
+    given += ["--entrypoint=%s" % job["entrypoint"], "--checkpoint=%s" % job["checkpoint"]]
+    return given + [layout["root"] + "/tests/" + name for name in job["test_files"]]
+
+
+def report_arguments(layout):
+    """Name the two report files."""
+    return [
+        *("--json-report-omit", "log", "streams", "warnings", "keywords"),
+        "--json-report",
+        "--json-report-file=" + layout["reports"] + "/pytest-report.json",
+        "--ctrf=" + layout["reports"] + "/ctrf-report.json",
+    ]
+
+
+def run(job, layout, line):
+    """Be the grader from here on: seal, probe, then pytest; return its exit code."""
+    import pytest
+
+    sealed = job["isolate"] and job["sealed"]
+    if sealed:
+        try:
+            identity.seal(job["uid"], job["gid"], job["grader_gid"])
+            identity.probe(layout["canary"], layout["control"])
+        except (identity.SealError, OSError) as error:
+            line.say(UNSEALABLE, str(error))
+            return 72
+        line.say(SEALED)
+    elif job["isolate"]:
+        identity.become(job["uid"], job["gid"])
+    os.umask(0o022)
+    os.chdir(layout["workspace"])
+    drop_rights_in_forks(line, job["gid"] if sealed else None)
+    keep_current_test_secret()
+    if job["limits"]["command"]:
+        limit_commands(job["limits"]["command"], line)
+    if sealed:
+        sys.addaudithook(Deputy(layout["root"], line))
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.dont_write_bytecode = True
+    sys.argv = ["pytest"]
+    code = pytest.main(arguments(job, layout), plugins=[Reporter(line), guard_session_end(pytest, line)])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return int(code)

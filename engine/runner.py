@@ -1,0 +1,244 @@
+"""PytestRunner: one submission against one checkpoint, to one result.
+
+It owns every time limit of one evaluation. It has no retry and no store: what it could not judge is in
+its result, and the scheduler decides what follows.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from engine.environment import EnvironmentSpec, Limits, entry_command
+from engine.expectations import Expectations
+from engine.grading import Rubric, grade
+from engine.integrity import examine
+from engine.locks import Locks
+from engine.paths import state_folder
+from engine.prepare import TEST_PACKAGES, Preparer
+from engine.problem import CheckpointConfig, ProblemConfig
+from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
+from engine.sandbox import Archive, Job, OnProgress, Prepared, Progress, Run, Sandbox
+from engine.workspace import TestTree, submission_archive, test_tree
+
+
+class Workshop(msgspec.Struct, frozen=True, kw_only=True):
+    """What evaluations of one batch share: the sandbox, what is prepared, what tests are expected."""
+
+    sandbox: Sandbox
+    preparer: Preparer
+    expectations: Expectations
+
+    @classmethod
+    def of(cls, sandbox: Sandbox, prepare_at_once: int = 2) -> "Workshop":
+        """Set up everything around a sandbox."""
+        preparer = Preparer(sandbox, Locks(state_folder() / "locks"), prepare_at_once)
+        return cls(sandbox=sandbox, preparer=preparer, expectations=Expectations(sandbox))
+
+
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of one evaluation and what it left to look at."""
+
+    results: CorrectnessResults
+    stdout: Output = Output()
+    stderr: Output = Output()
+    reports: Mapping[str, bytes] = {}
+    # CPU seconds used and held back, and seconds that the tests took: was it starved?
+    cpu: Mapping[str, float] = {}
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that stands before pytest can run."""
+
+    digest: str
+    toolchain: Prepared
+    environment: Prepared
+    tree: TestTree
+
+
+def _ignore(_progress: Progress) -> None:
+    pass
+
+
+class PytestRunner:
+    """Evaluates one submission at one checkpoint in one environment."""
+
+    def __init__(
+        self,
+        problem: ProblemConfig,
+        checkpoint: CheckpointConfig,
+        environment: EnvironmentSpec,
+        submission_path: Path,
+        limits: Limits | None = None,
+    ) -> None:
+        self.problem = problem
+        self.checkpoint = checkpoint
+        self.environment = environment
+        self.submission_path = Path(submission_path)
+        timeout = problem.timeout_for(checkpoint.name)
+        default = Limits() if timeout is None else Limits(test=timeout)
+        self.limits = limits if limits is not None else default
+
+    async def run(self, workshop: Workshop | None = None) -> CorrectnessResults:
+        """Evaluate and return the results; without a workshop, in a sandbox of its own."""
+        from engine.sandbox.choice import open_sandbox
+
+        if workshop is not None:
+            return (await self.evaluate(workshop)).results
+        async with open_sandbox(self.environment.sandbox) as sandbox:
+            return (await self.evaluate(Workshop.of(sandbox))).results
+
+    async def evaluate(
+        self, workshop: Workshop, on_progress: OnProgress = _ignore, evaluation_id: str = "evaluation"
+    ) -> Evaluated:
+        """Prepare, run and judge; whatever goes wrong is in the result."""
+        started = time.monotonic()
+        on_progress(Progress(phase="prepare"))
+        ground = await self._prepare(workshop)
+        prepared = time.monotonic() - started
+        if isinstance(ground, Broken):
+            return Evaluated(results=self._unjudged(ground, {"prepare": prepared}))
+        job = await self._job(ground, evaluation_id)
+        if isinstance(job, Broken):
+            return Evaluated(results=self._unjudged(job, {"prepare": prepared}))
+        try:
+            expected = await workshop.expectations.of(job, self.problem, self.checkpoint.name)
+            begun = time.monotonic()
+            run = await workshop.sandbox.run(job, on_progress)
+        finally:
+            await anyio.to_thread.run_sync(_discard, job.archives)
+        if run.broken is not None and run.broken.kind is BrokenKind.DAEMON_ERROR:
+            workshop.preparer.forget(ground.toolchain)
+            workshop.preparer.forget(ground.environment)
+        timings = {"prepare": prepared, "run": time.monotonic() - begun, **run.timings}
+        return self._conclude(job, ground, run, expected, timings)
+
+    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
+        environment, problem = self.environment, self.problem
+        digest = await workshop.sandbox.image_digest(environment.image)
+        if isinstance(digest, Broken):
+            return digest
+        toolchain = await workshop.preparer.toolchain(environment, digest, problem.test_dependencies)
+        if isinstance(toolchain, Broken):
+            return toolchain
+        own = await workshop.preparer.environment(
+            environment, digest, self.submission_path, self.limits.setup
+        )
+        if isinstance(own, Broken):
+            return own
+        hide = environment.hide_tests
+        tree = await anyio.to_thread.run_sync(test_tree, problem, self.checkpoint.name, hide)
+        return Ground(digest=digest, toolchain=toolchain, environment=own, tree=tree)
+
+    async def _job(self, ground: Ground, evaluation_id: str) -> Job | Broken:
+        environment, problem = self.environment, self.problem
+        submission = await anyio.to_thread.run_sync(
+            submission_archive, self.submission_path, environment.resources.disk
+        )
+        if isinstance(submission, Broken):
+            return submission
+        return Job(
+            evaluation_id=evaluation_id,
+            image=environment.image,
+            toolchain=ground.toolchain,
+            environment=ground.environment,
+            archives=(submission, *ground.tree.archives),
+            test_files=ground.tree.test_files,
+            hidden=ground.tree.hidden,
+            entrypoint=entry_command(environment, problem.entry_file),
+            checkpoint=self.checkpoint.name,
+            assets=ground.tree.assets,
+            env=(*environment.env, *problem.env_for(self.checkpoint.name)),
+            limits=self.limits,
+            resources=environment.resources,
+            network=environment.network,
+            runtime=environment.runtime,
+            hide_tests=environment.hide_tests,
+            mode=environment.mode,
+            sealed=not problem.imports_submission,
+            requirements=("pytest", *TEST_PACKAGES, *problem.test_dependencies),
+        )
+
+    def _conclude(
+        self,
+        job: Job,
+        ground: Ground,
+        run: Run,
+        expected: tuple[str, ...] | None,
+        timings: Mapping[str, float],
+    ) -> Evaluated:
+        examination = examine(
+            run,
+            expected,
+            has_channel=job.mode != "uvx",
+            imports_submission=self.problem.imports_submission,
+        )
+        tests = grade(examination.tests, self._rubric())
+        passed, total = tally(tests)
+        results = CorrectnessResults(
+            problem_name=self.problem.name,
+            checkpoint_name=self.checkpoint.name,
+            duration=sum(timings[name] for name in ("prepare", "run")),
+            tests=tests,
+            pass_counts=passed,
+            total_counts=total,
+            pytest_exit_code=run.end.exit_code if run.end else None,
+            pytest_collected=None if run.collected is None else len(run.collected),
+            infrastructure_failure=examination.broken is not None,
+            broken=examination.broken,
+            timings=timings,
+            environment=self._record(ground, run),
+            integrity=examination.warnings,
+        )
+        cpu = run.end.cpu if run.end else {}
+        return Evaluated(
+            results=results, stdout=run.stdout, stderr=run.stderr, reports=run.reports, cpu=cpu
+        )
+
+    def _rubric(self) -> Rubric:
+        return Rubric(
+            current=self.checkpoint.name,
+            test_modules=self.problem.test_modules(self.checkpoint.name),
+            markers={name: marker.group for name, marker in self.problem.markers.items()},
+        )
+
+    def _record(self, ground: Ground, run: Run) -> EnvironmentRecord:
+        return EnvironmentRecord(
+            sandbox=self.environment.sandbox,
+            image=self.environment.image,
+            image_digest=ground.digest,
+            python=ground.environment.python,
+            toolchain=ground.toolchain.versions,
+            packages=ground.environment.versions,
+            sealed=run.end.sealed if run.end else False,
+        )
+
+    def _unjudged(self, broken: Broken, timings: Mapping[str, float]) -> CorrectnessResults:
+        passed, total = tally(())
+        return CorrectnessResults(
+            problem_name=self.problem.name,
+            checkpoint_name=self.checkpoint.name,
+            duration=sum(timings.values()),
+            pass_counts=passed,
+            total_counts=total,
+            infrastructure_failure=True,
+            broken=broken,
+            timings=timings,
+            environment=EnvironmentRecord(sandbox=self.environment.sandbox, image=self.environment.image),
+        )
+
+
+def _discard(archives: tuple[Archive, ...]) -> None:
+    """Delete the archives that were too large for memory."""
+    for archive in archives:
+        if isinstance(archive.data, Path):
+            archive.data.unlink(missing_ok=True)
+
+
+async def run_checkpoint_pytest(
+    problem: ProblemConfig, checkpoint: CheckpointConfig, environment: EnvironmentSpec, submission_path: Path
+) -> CorrectnessResults:
+    """Evaluate one submission at one checkpoint."""
+    return await PytestRunner(problem, checkpoint, environment, submission_path).run()

@@ -1,0 +1,195 @@
+"""Local: child processes in a temporary folder, for development. It does not isolate.
+
+The same launcher does the same work as in a container, without the seal: code under test runs with the
+rights of whoever runs the engine.
+"""
+
+import contextlib
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import msgspec
+
+from engine import owner
+from engine.paths import cache_folder
+from engine.results import Broken, BrokenKind
+from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox.launch import (
+    Identity,
+    Paths,
+    certificate_archives,
+    evaluation_header,
+    prepared_of,
+    preparation_header,
+    run_of,
+)
+from engine.sandbox.uvprogram import own_uv
+from engine.sandbox.wire import Transcript, TransportClosed, converse, launcher_command
+
+NOBODY_ELSE = Identity(isolate=False)
+# What child processes see of this machine's environment.
+INHERITED = ("PATH", "LANG", "LC_ALL", "TZ")
+
+
+class LocalSandbox:
+    """Runs jobs as child processes of the engine."""
+
+    name = "local"
+
+    def __init__(self) -> None:
+        self._base = cache_folder() / "local"
+        self._runs = self._base / "runs"
+
+    async def image_digest(self, image: str) -> str | Broken:
+        """Name this machine's Python instead of an image's."""
+        return f"local-{platform.platform()}-{platform.python_version()}"
+
+    async def prepare(self, preparation: Preparation) -> Prepared | Broken:
+        """Return the folder with what was asked for, making it if it is not there yet."""
+        folder = self._base / f"{preparation.kind}-{preparation.key[:32]}"
+        record = folder / "record.json"
+        if record.is_file():
+            return msgspec.json.decode(record.read_bytes(), type=Prepared)
+        await anyio.to_thread.run_sync(_start_afresh, folder)
+        transcript = await self._run_preparation(preparation, folder)
+        made = prepared_of(preparation, transcript)
+        if isinstance(made, Prepared):
+            record.write_bytes(msgspec.json.encode(made))
+            await anyio.to_thread.run_sync(_remove, folder / "tmp")
+        return made
+
+    async def _run_preparation(self, preparation: Preparation, folder: Path) -> Transcript:
+        paths = _paths(folder, toolchain=folder, environment=folder / "workspace" / ".venv")
+        header = preparation_header(preparation, paths, NOBODY_ELSE, _base_environment(), send=False)
+        transcript = Transcript(str(header["nonce"]), lambda _: None)
+        archives = (own_uv(), *certificate_archives(), *preparation.archives)
+        with anyio.move_on_after(preparation.timeout + 60):
+            await _launch(sys.executable, header, archives, transcript)
+        return transcript
+
+    async def run(self, job: Job, on_progress: OnProgress) -> Run:
+        """Run one job in a fresh folder and remove it, whatever happens."""
+        on_progress(Progress(phase="start"))
+        broken: Broken | None = None
+        async with self._folder(job) as paths:
+            header = evaluation_header(job, paths, NOBODY_ELSE, _base_environment())
+            transcript = Transcript(str(header["nonce"]), on_progress)
+            with anyio.move_on_after(job.limits.evaluation) as scope:
+                await _launch(paths.grader_python, header, job.archives, transcript)
+        if scope.cancelled_caught:
+            detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
+            broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
+        elif transcript.end is None:
+            outcome = transcript.outcome
+            said = outcome.error if outcome and outcome.error else "the launcher ended without its last word"
+            broken = Broken.of(BrokenKind.DAEMON_ERROR, said)
+        return msgspec.structs.replace(run_of(transcript), broken=broken)
+
+    @contextlib.asynccontextmanager
+    async def _folder(self, job: Job) -> AsyncIterator[Paths]:
+        self._runs.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(dir=self._runs))
+        toolchain = self._base / f"toolchain-{job.toolchain.key[:32]}"
+        venv = self._base / f"environment-{job.environment.key[:32]}" / "workspace" / ".venv"
+        try:
+            (folder / "owner").write_text(owner.current())
+            for name in ("workspace", "tmp", "scbench"):
+                (folder / name).mkdir()
+            (folder / "workspace" / ".venv").symlink_to(venv)
+            yield _paths(folder, toolchain=toolchain, environment=venv)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(_remove, folder)
+
+    async def sweep(self) -> int:
+        """Remove the folders of engines that are dead; return how many there were."""
+        dead = [
+            path.parent
+            for path in self._runs.glob("*/owner")
+            if owner.is_dead(path.read_text(errors="replace"))
+        ]
+        for folder in dead:
+            await anyio.to_thread.run_sync(_remove, folder)
+        return len(dead)
+
+    async def aclose(self) -> None:
+        """Nothing is held between jobs."""
+
+
+async def _launch(
+    python: str, header: Mapping[str, object], archives: Sequence[Archive], transcript: Transcript
+) -> None:
+    process = await anyio.open_process(
+        launcher_command(python), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
+    )
+    try:
+        await converse(PipedStream(process), header, archives, transcript)
+    finally:
+        with anyio.move_on_after(15, shield=True) as scope:
+            # The end of its standard input makes the launcher kill everything below it, and go.
+            if process.stdin is not None:
+                await process.stdin.aclose()
+            await process.wait()
+        if scope.cancelled_caught:
+            process.kill()
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+
+
+class PipedStream:
+    """The pipes to a launcher that is a child process."""
+
+    def __init__(self, process: anyio.abc.Process) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes to the launcher."""
+        try:
+            await self._stdin.send(data)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            raise TransportClosed from error
+
+    async def receive(self) -> bytes:
+        """Return what the launcher said next, nothing at the end."""
+        try:
+            return await self._stdout.receive(1 << 18)
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return b""
+
+
+def _paths(folder: Path, *, toolchain: Path, environment: Path) -> Paths:
+    return Paths(
+        workspace=str(folder / "workspace"),
+        environment=str(environment),
+        temporary=str(folder / "tmp"),
+        home=str(folder / "home"),
+        scratch=str(folder / "scbench"),
+        toolchain=str(toolchain),
+        uv=str(toolchain / "uv"),
+        certificates=str(folder / "tmp" / "certificates"),
+    )
+
+
+def _base_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in INHERITED if name in os.environ}
+
+
+def _start_afresh(folder: Path) -> None:
+    _remove(folder)
+    folder.mkdir(parents=True)
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,6 @@
+def save(store):
+    # TODO write to file
+    pass
+
+def load():
+    return {}

@@ -1,0 +1,2 @@
+# TODO: write the sitemap
+def make_sitemap(files):

@@ -1,0 +1,1 @@
+"""A small bookkeeping tool that works on plain-text journals."""

@@ -1,0 +1,1 @@
+"""pagemill: Markdown pages and Jinja2 templates become HTML files."""
