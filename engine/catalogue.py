@@ -5,6 +5,7 @@ from pathlib import Path
 
 from engine.errors import DocumentError, Place, UserError
 from engine.manifestdocument import ProblemsDocument
+from engine.mistakes import shown_path
 from engine.problem import CONFIG_NAME, ProblemConfig, load_problem
 
 
@@ -13,7 +14,7 @@ class Catalogue:
 
     def __init__(self, problems: ProblemsDocument) -> None:
         self._problems = problems
-        self._folder = Path(problems.path)
+        self._folder = Path(shown_path(problems.path))
         self._loaded: dict[str, ProblemConfig | None] = {}
         self._by_own_name: dict[str, str] | None = None
         self.mistakes: list[Place] = []

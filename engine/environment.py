@@ -23,7 +23,9 @@ HideTests = Literal["modules", "all", "none"]
 Mode = Literal["prepared", "uvx"]
 
 # What people write where text is meant but a number or a switch is as clear: `PORT: 8080`.
-Scalar = str | int | float | bool
+Scalar = Annotated[str | int | float | bool, Meta(extra={"expected": "text, a number, `true` or `false`"})]
+# What other tools put there and the engine does not look at.
+Anything = Annotated[object, Meta(extra_json_schema={"description": "Not looked at."})]
 NonEmpty = Annotated[str, Meta(min_length=1)]
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -127,7 +129,7 @@ class ScbenchDocker(msgspec.Struct, frozen=True, kw_only=True):
     workdir: str = "/workspace"
     user: Scalar | None = None
     network: str | None = None
-    extra_mounts: dict[str, object] | tuple[object, ...] | None = None
+    extra_mounts: dict[str, Anything] | tuple[Anything, ...] | None = None
 
 
 class ScbenchVariables(msgspec.Struct, frozen=True, kw_only=True):

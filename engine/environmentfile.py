@@ -17,7 +17,7 @@ from engine.environment import (
     variables_of,
 )
 from engine.errors import DocumentError, Place
-from engine.mistakes import Tree
+from engine.mistakes import Tree, nearest_file, shown_path
 from engine.positions import Keys
 from engine.yamlfile import Layers, convert, read, tolerated
 
@@ -164,6 +164,6 @@ def _lock_path(layers: Layers, keys: Keys, lock: str | None) -> str | None:
         return None
     path = layers.origin((*keys, "lock")).folder / lock
     if not path.is_file():
-        place = layers.place((*keys, "lock"), f"no such file: {path}", "make it with `uv pip freeze`")
-        raise DocumentError((place,))
+        message = f"no such file: {shown_path(path)}"
+        raise DocumentError((layers.place((*keys, "lock"), message, nearest_file(path)),))
     return str(path.resolve())

@@ -3,6 +3,7 @@
 Linux tells it in /proc; elsewhere what cannot be told is None.
 """
 
+import os
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,11 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     total: int
     available: int
+
+
+def cores() -> int:
+    """Tell how many CPUs this process may use."""
+    return len(os.sched_getaffinity(0))
 
 
 def memory() -> Memory | None:

@@ -1,31 +1,44 @@
-"""The exact versions of everything that was ever prepared, so that making it again gives the same."""
+"""What was prepared under every key, with exact versions, so that making it again gives the same."""
 
-from collections.abc import Mapping
+import os
+import tempfile
 from pathlib import Path
+
+import msgspec
+
+from engine.sandbox import Prepared
+
+_DECODER = msgspec.json.Decoder(Prepared)
 
 
 class Locks:
-    """A folder of files with `name==version` lines, one for each key."""
+    """A folder of records, one for each key. All methods block shortly."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def read(self, key: str) -> str:
-        """Return the lines recorded for a key, or nothing."""
+    def read(self, key: str) -> Prepared | None:
+        """Return what was once prepared under a key."""
         try:
-            return self._path(key).read_text("utf-8")
-        except OSError:
-            return ""
+            return _DECODER.decode(self._path(key).read_bytes())
+        except (OSError, msgspec.MsgspecError):
+            return None
 
-    def write(self, key: str, versions: Mapping[str, str]) -> None:
-        """Record the versions for a key, unless they are already known."""
-        path = self._path(key)
+    def write(self, prepared: Prepared) -> None:
+        """Record what was prepared, unless that is already known."""
+        path = self._path(prepared.key)
         if path.exists():
             return
         self._folder.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(".partial")
-        temporary.write_text("".join(f"{name}=={version}\n" for name, version in sorted(versions.items())))
-        temporary.replace(path)
+        descriptor, temporary = tempfile.mkstemp(dir=self._folder)
+        with os.fdopen(descriptor, "wb") as target:
+            target.write(msgspec.json.encode(prepared))
+        Path(temporary).replace(path)
 
     def _path(self, key: str) -> Path:
-        return self._folder / f"{key}.txt"
+        return self._folder / f"{key}.json"
+
+
+def constraints(prepared: Prepared) -> str:
+    """Spell the versions as the lines of a lock file."""
+    return "".join(f"{name}=={version}\n" for name, version in sorted(prepared.versions.items()))

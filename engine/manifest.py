@@ -21,12 +21,12 @@ from engine.manifestdocument import (
     SubmissionsDocument,
     TimeoutsDocument,
 )
-from engine.mistakes import Tree, nearest
+from engine.mistakes import Tree, nearest, nearest_file, shown_path
 from engine.positions import Keys
 from engine.quantities import seconds, spoken_duration
 from engine.sources import NOTHING_GIVEN, Given, layers_of
 from engine.templates import TemplateError, parse_template
-from engine.yamlfile import Collected, Document, Layers, convert, read
+from engine.yamlfile import Collected, Document, Layers, convert, convert_what_fits, read
 
 MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _DEFAULTS = Limits()
@@ -116,29 +116,39 @@ def load_base(source: Path | None, given: Given = NOTHING_GIVEN) -> Manifest:
 
 def load_manifests(sources: Sequence[Path | Document], given: Given = NOTHING_GIVEN) -> Manifest:
     """Read manifests and run directories into one batch; raise DocumentError with all that is wrong."""
+    manifest, places = load_what_fits(sources, given)
+    if places or manifest is None:
+        raise DocumentError(places)
+    return manifest
+
+
+def load_what_fits(
+    sources: Sequence[Path | Document], given: Given = NOTHING_GIVEN
+) -> tuple[Manifest | None, tuple[Place, ...]]:
+    """Read as much as can be understood, and tell everything that cannot."""
     if not sources:
         raise UserError("no manifest: name a file, or a run directory together with --problems")
     collected = Collected()
     pairs, parts = [], []
     for source in sources:
         layers = collected.attempt(layers_of, source, given)
-        written = collected.attempt(_written, layers) if layers else None
-        if layers and written:
+        if layers is None:
+            continue
+        written, places = convert_what_fits(_without_scbench_forms(layers), ManifestDocument)
+        collected.places += [*places, *(_nothing_asked(layers, written) if not places else ())]
+        if written is not None:
             pairs.append((layers, written))
             part = collected.attempt(_part, layers, written, given)
             parts += [part] if part else []
     collected.places += _contradictions(pairs)
-    collected.raise_all()
-    return _combined(parts, pairs)
+    complete = len(parts) == len(sources)
+    return _combined(parts, pairs) if complete else None, tuple(dict.fromkeys(collected.places))
 
 
-def _written(layers: Layers) -> ManifestDocument:
-    """The manifest as written; environments in SCBench's form are left to `parse_environment`."""
-    written = convert(_without_scbench_forms(layers), ManifestDocument)
-    if not written.submissions and not written.evaluations:
+def _nothing_asked(layers: Layers, written: ManifestDocument | None) -> Iterator[Place]:
+    if written and not written.submissions and not written.evaluations:
         message = "nothing to evaluate: neither `submissions` nor `evaluations`"
-        raise DocumentError((layers.place((), message, "add one of them"),))
-    return written
+        yield layers.place((), message, "add one of them")
 
 
 def _without_scbench_forms(layers: Layers) -> Layers:
@@ -254,9 +264,8 @@ class _Environments:
     def _from_file(self, keys: Keys, name: str) -> EnvironmentSpec:
         path = self._layers.origin(keys).folder / name
         if not path.is_file():
-            siblings = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-            hint = nearest(path.name, siblings)
-            raise DocumentError((self._layers.place(keys, f"no such file: {path}", hint),))
+            message = f"no such file: {shown_path(path)}"
+            raise DocumentError((self._layers.place(keys, message, nearest_file(path)),))
         document = Layers([read(path, self._variables)])
         return parse_environment(document, (), path.stem, self._written.resources)
 

@@ -6,8 +6,10 @@ and finds every mistake with its place. A type may say in its own words what it 
 """
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TypeGuard
 
 import msgspec
@@ -34,10 +36,10 @@ def find_mistakes(tree: Tree, wanted: type) -> Iterator[Mistake]:
     yield from _examine(tree, inspect.type_info(wanted), ())
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
     """Suggest the known name that was probably meant, or list what there is."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=cutoff)
     folded = [one for one in names if one.casefold() == name.casefold()]
     if folded or close:
         return f"did you mean `{(folded or close)[0]}`?"
@@ -45,6 +47,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return ""
     shown = ", ".join(names[:12])
     return f"there is: {shown}" + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+
+
+def nearest_file(path: Path) -> str:
+    """Suggest what was probably meant by a path that does not exist."""
+    if not path.parent.is_dir():
+        return f"there is no folder {shown_path(path.parent)} either"
+    # File names share their endings, so that more must agree than with other names.
+    advice = nearest(path.name, [one.name for one in path.parent.iterdir()], cutoff=0.75)
+    return "" if advice.endswith(" more") else advice
+
+
+def shown_path(path: str | Path) -> str:
+    """A path as short as it can be said from here."""
+    return min(os.path.relpath(path), str(path), key=len)
 
 
 def _examine(value: Tree, wanted: inspect.Type, keys: Keys) -> Iterator[Mistake]:
@@ -84,7 +100,7 @@ def _examine_struct(value: dict[str, Tree], wanted: inspect.StructType, keys: Ke
             yield Mistake(
                 keys=(*keys, key),
                 message=f"unknown key `{key}`",
-                hint=nearest(key, fields.keys() - value.keys()),
+                hint=nearest(key, fields.keys() - value.keys() or fields.keys()),
                 at_key=True,
                 tolerable=not wanted.forbid_unknown_fields,
             )
@@ -130,7 +146,7 @@ def _is_of_kind(value: Tree, wanted: inspect.Type) -> bool:
 
 def _accepts(value: Tree, wanted: inspect.Type) -> bool:
     match wanted:
-        case inspect.AnyType():
+        case inspect.AnyType() | inspect.CustomType():
             return True
         case inspect.NoneType():
             return value is None
@@ -168,16 +184,19 @@ def _in_bounds(value: float, wanted: inspect.IntType | inspect.FloatType) -> boo
 
 
 def _refusal(value: Tree, wanted: inspect.Type, keys: Keys) -> Mistake:
-    choices = _choices(wanted)
-    hint = ""
-    if choices and isinstance(value, str):
+    message = f"{_called(keys)}expected {describe(wanted)}, got {spoken(value)}"
+    return Mistake(keys=keys, message=message, hint=_advice(value, wanted))
+
+
+def _advice(value: Tree, wanted: inspect.Type) -> str:
+    if isinstance(value, str) and (choices := _choices(wanted)):
         close = difflib.get_close_matches(value.casefold(), choices, n=1, cutoff=0.5)
-        hint = f"did you mean `{close[0]}`?" if close else ""
-    return Mistake(
-        keys=keys,
-        message=f"{_called(keys)}expected {describe(wanted)}, got {spoken(value)}",
-        hint=hint,
-    )
+        return f"did you mean `{close[0]}`?" if close else ""
+    if isinstance(wanted, inspect.StrType) and _is_number(value):
+        return f'put it in quotes: "{value}"'
+    if isinstance(wanted, inspect.VarTupleType) and isinstance(value, str):
+        return "put it in brackets, or on a line of its own after a dash"
+    return ""
 
 
 def _called(keys: Keys) -> str:
@@ -205,7 +224,8 @@ def describe(wanted: inspect.Type) -> str:
         case inspect.Metadata(type=inner, extra=extra):
             return str((extra or {}).get("expected", describe(inner)))
         case inspect.UnionType(types=types):
-            return " or ".join(dict.fromkeys(describe(one) for one in types))
+            said = [one for one in types if not isinstance(one, inspect.NoneType)]
+            return " or ".join(dict.fromkeys(describe(one) for one in said))
         case inspect.LiteralType() | inspect.EnumType():
             choices = [f"`{choice}`" for choice in _choices(wanted)]
             return choices[0] if len(choices) == 1 else f"one of {', '.join(choices)}"
@@ -225,13 +245,11 @@ def describe(wanted: inspect.Type) -> str:
 
 
 def _spoken_bounds(wanted: inspect.IntType | inspect.FloatType) -> str:
-    said = {
-        "above": wanted.gt,
-        "of at least": wanted.ge,
-        "below": wanted.lt,
-        "of at most": wanted.le,
-    }
-    bounds = [f"{words} {bound:g}" for words, bound in said.items() if bound is not None]
+    least, most = wanted.ge, wanted.le
+    if least is not None and most is not None:
+        return f" from {least} to {most}"
+    said = {"above": wanted.gt, "of at least": least, "below": wanted.lt, "of at most": most}
+    bounds = [f"{words} {bound}" for words, bound in said.items() if bound is not None]
     return f" {' and '.join(bounds)}" if bounds else ""
 
 

@@ -18,7 +18,7 @@ from engine.environment import Limits, Scalar, exact_text
 from engine.errors import DocumentError, Place, UserError
 from engine.evaluation import Evaluation, Identity, Labels, Versions, fingerprint
 from engine.manifest import Manifest, Part
-from engine.mistakes import nearest
+from engine.mistakes import nearest, nearest_file, shown_path
 from engine.positions import Keys
 from engine.problem import ProblemConfig
 from engine.quantities import spoken_duration
@@ -111,8 +111,10 @@ def _fits(evaluation: Evaluation, parts: tuple[str, ...]) -> bool:
 def _items(part: Part, seen: set[str]) -> Iterator[Evaluation | Place]:
     """The evaluations of one manifest, and the mistakes that are met on the way."""
     expansion = Expansion(part)
-    yield from expansion.mistakes_of_filters()
-    for request in expansion.requests():
+    mistakes = list(expansion.mistakes_of_filters())
+    yield from mistakes
+    # Without problems every submission would be told to have none.
+    for request in expansion.requests() if not mistakes else ():
         if isinstance(request, Place):
             yield request
             continue
@@ -150,10 +152,13 @@ class _Wrong(NamedTuple):
     hint: str
 
 
+_UNSEEN = _Wrong("", "", "")
+
+
 def _missing_submission(path: Path) -> _Wrong:
-    siblings = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-    what = "is not a folder" if path.exists() else "does not exist"
-    return _Wrong("submission", f"{path} {what}", nearest(path.name, siblings))
+    if path.exists():
+        return _Wrong("submission", f"{shown_path(path)} is not a folder", "name the folder that it is in")
+    return _Wrong("submission", f"{shown_path(path)} does not exist", nearest_file(path))
 
 
 class Expansion:
@@ -163,8 +168,10 @@ class Expansion:
         self._part = part
         self._catalogue = Catalogue(part.problems)
         self._told = 0
-        self._targets: dict[tuple[str, str], _Target | _Wrong | None] = {}
+        self._told_found: set[tuple[Keys, tuple[str, str]]] = set()
+        self._targets: dict[tuple[str, str], _Target | None] = {}
         self._met: set[str] = set()
+        self._checkpoints: set[str] = set()
         self._environments = {**part.environments, **{spec.name: spec for spec in part.matrix}}
 
     def mistakes_of_filters(self) -> Iterator[Place]:
@@ -172,11 +179,15 @@ class Expansion:
         problems, place = self._part.problems, self._part.layers.place
         names = self._catalogue.folder_names()
         if not names:
-            keys = self._problems_keys()
-            where = "there is no such folder" if not Path(problems.path).is_dir() else "no problem is in it"
-            yield place(
-                keys, f"{problems.path}: {where}", "a problem is a folder with config.yaml and tests/"
-            )
+            path = Path(problems.path)
+            if path.is_dir():
+                message, hint = (
+                    f"no problem is in {shown_path(path)}",
+                    "each is a folder with config.yaml and tests/",
+                )
+            else:
+                message, hint = f"there is no folder {shown_path(path)}", nearest_file(path)
+            yield place(self._problems_keys(), message, hint)
             return
         for index, pattern in enumerate(problems.include):
             if not any(fnmatchcase(name, pattern) for name in names):
@@ -235,12 +246,18 @@ class Expansion:
     def evaluations(self, request: Request) -> Iterator[Evaluation | Place]:
         """One evaluation for each environment and repeat, or the mistake that keeps it from being one."""
         key = (request.problem, request.checkpoint)
-        if key not in self._targets:
-            self._targets[key] = self._find_target(*key)
+        target = self._targets.get(key, _UNSEEN)
+        if target is _UNSEEN:
+            target = self._find_target(*key)
             yield from self._new_mistakes()
-        target = self._targets[key]
+            # Names that are wrong are not remembered: a stream may bring any number of them.
+            if not isinstance(target, _Wrong):
+                self._targets[key] = target
         if isinstance(target, _Wrong):
-            yield self._place(request, target)
+            # What a template finds again and again is told once.
+            if not request.found or (request.keys, key) not in self._told_found:
+                self._told_found.add((request.keys, key))
+                yield self._place(request, target)
         elif target is not None:
             # Not pathlib, which would take most of the time of a hundred thousand.
             if os.path.isdir(request.submission):  # noqa: PTH112
@@ -252,7 +269,7 @@ class Expansion:
         """What a submission is up against; None where it is filtered out or its problem is wrong."""
         catalogue = self._catalogue
         if not catalogue.knows(problem_name):
-            message = f"there is no problem `{problem_name}` in {self._part.problems.path}"
+            message = f"there is no problem `{problem_name}` in {shown_path(self._part.problems.path)}"
             return _Wrong("problem", message, nearest(problem_name, catalogue.folder_names()))
         if not catalogue.is_selected(problem_name):
             return None
@@ -260,6 +277,7 @@ class Expansion:
         if problem is None:
             return None
         names = [one.name for one in problem.checkpoints]
+        self._checkpoints.update(names)
         if checkpoint not in names:
             message = f"problem `{problem.name}` has no checkpoint `{checkpoint}`"
             return _Wrong("checkpoint", message, nearest(checkpoint, names))
@@ -287,7 +305,7 @@ class Expansion:
     def _place(self, request: Request, wrong: _Wrong) -> Place:
         if not request.found:
             return request.layers.place((*request.keys, wrong.field), wrong.message, wrong.hint)
-        message = f"{wrong.message} (found as {request.written})"
+        message = f"{wrong.message} (found as {shown_path(request.submission)})"
         return request.layers.place(request.keys, message, wrong.hint)
 
     def _is_wanted(self, checkpoint: str) -> bool:
@@ -302,7 +320,8 @@ class Expansion:
         for index, pattern in enumerate(self._part.checkpoints):
             if pattern not in self._met and pattern != "*":
                 message = f"`{pattern}` fits no checkpoint that there is a submission for"
-                yield self._part.layers.place(("checkpoints", index), message, "remove it, or mend its name")
+                hint = nearest(pattern, self._checkpoints)
+                yield self._part.layers.place(("checkpoints", index), message, hint)
 
     def _variants(self, request: Request, target: _Target) -> Iterator[Evaluation]:
         problem = target.problem

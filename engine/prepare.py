@@ -6,15 +6,13 @@ one preparation; different ones run side by side, up to a limit.
 
 import hashlib
 import platform
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 import msgspec
 
 from engine.environment import EnvironmentSpec
-from engine.locks import Locks
+from engine.locks import Locks, constraints
 from engine.results import Broken, Fault
 from engine.sandbox import Archive, Preparation, Prepared, Sandbox
 from engine.sandbox.uvprogram import version as uv_version
@@ -37,11 +35,43 @@ class Preparer:
         self._known: dict[str, Prepared | Broken] = {}
         self._in_flight: dict[str, anyio.Lock] = {}
 
-    async def toolchain(
-        self, environment: EnvironmentSpec, digest: str, dependencies: tuple[str, ...]
-    ) -> Prepared | Broken:
-        """Return the test toolchain for an image and a problem's own test dependencies."""
-        preparation = Preparation(
+    async def get(self, preparation: Preparation) -> Prepared | Broken:
+        """Return what is asked for, waiting for whoever makes it already."""
+        key = preparation.key
+        async with self._in_flight.setdefault(key, anyio.Lock()):
+            if key not in self._known:
+                made = await self._make(preparation)
+                if isinstance(made, Broken) and made.fault is Fault.INFRASTRUCTURE:
+                    return made  # the next who asks may have more luck
+                self._known[key] = made
+        return self._known[key]
+
+    def recorded(self, preparation: Preparation) -> Prepared | None:
+        """Tell what this is without making it, if it was ever made."""
+        known = self._known.get(preparation.key)
+        return known if isinstance(known, Prepared) else self._locks.read(preparation.key)
+
+    async def _make(self, preparation: Preparation) -> Prepared | Broken:
+        recorded = self._locks.read(preparation.key)
+        if recorded is not None and not preparation.constraints:
+            preparation = msgspec.structs.replace(preparation, constraints=constraints(recorded))
+        async with self._limiter:
+            made = await self._sandbox.prepare(preparation)
+        if isinstance(made, Prepared):
+            self._locks.write(made)
+        return made
+
+    def forget(self, prepared: Prepared) -> None:
+        """Look again for something that turned out to be gone."""
+        self._known.pop(prepared.key, None)
+
+
+def toolchain_preparation(
+    environment: EnvironmentSpec, digest: str, dependencies: tuple[str, ...]
+) -> Preparation:
+    """Ask for the test toolchain for an image and a problem's own test dependencies."""
+    return _keyed(
+        Preparation(
             kind="toolchain",
             key="",
             image=environment.image,
@@ -50,17 +80,20 @@ class Preparer:
             requirements=(*TEST_PACKAGES, *dependencies),
             constraints=_pinned(environment),
             timeout=600.0,
-        )
-        return await self._get(preparation, digest)
+        ),
+        f"{environment.sandbox} {digest}",
+    )
 
-    async def environment(
-        self, environment: EnvironmentSpec, digest: str, submission: Path, timeout: float
-    ) -> Prepared | Broken:
-        """Return the environment that a submission's set-up makes from the files it depends on."""
-        inputs = await anyio.to_thread.run_sync(setup_inputs, environment, submission)
-        if isinstance(inputs, Broken):
-            return inputs
-        preparation = Preparation(
+
+def environment_preparation(
+    environment: EnvironmentSpec, digest: str, submission: Path, timeout: float
+) -> Preparation | Broken:
+    """Ask for the environment that a submission's set-up makes from the files it depends on. Blocks."""
+    inputs = setup_inputs(environment, submission)
+    if isinstance(inputs, Broken):
+        return inputs
+    return _keyed(
+        Preparation(
             kind="environment",
             key="",
             image=environment.image,
@@ -72,33 +105,9 @@ class Preparer:
             constraints=_pinned(environment),
             resources=environment.resources,
             timeout=timeout,
-        )
-        return await self._get(preparation, digest)
-
-    async def _get(self, preparation: Preparation, digest: str) -> Prepared | Broken:
-        key = key_of(preparation, digest, self._sandbox.name)
-        preparation = msgspec.structs.replace(preparation, key=key)
-        async with self._in_flight.setdefault(key, anyio.Lock()):
-            if key not in self._known:
-                made = await self._make(preparation)
-                if isinstance(made, Broken) and made.fault is Fault.INFRASTRUCTURE:
-                    return made  # the next who asks may have more luck
-                self._known[key] = made
-        return self._known[key]
-
-    async def _make(self, preparation: Preparation) -> Prepared | Broken:
-        recorded = self._locks.read(preparation.key)
-        if recorded and not preparation.constraints:
-            preparation = msgspec.structs.replace(preparation, constraints=recorded)
-        async with self._limiter:
-            made = await self._sandbox.prepare(preparation)
-        if isinstance(made, Prepared):
-            self._locks.write(preparation.key, made.versions)
-        return made
-
-    def forget(self, prepared: Prepared) -> None:
-        """Look again for something that turned out to be gone."""
-        self._known.pop(prepared.key, None)
+        ),
+        f"{environment.sandbox} {digest}",
+    )
 
 
 def setup_inputs(environment: EnvironmentSpec, submission: Path) -> tuple[Archive, ...] | Broken:
@@ -118,18 +127,18 @@ def _only(packed: Archive | Broken) -> tuple[Archive, ...] | Broken:
     return packed if isinstance(packed, Broken) else (packed,)
 
 
-def key_of(preparation: Preparation, digest: str, sandbox: str) -> str:
-    """Hash all that a preparation depends on."""
+def _keyed(preparation: Preparation, ground: str) -> Preparation:
+    """Give a preparation the key that covers all that it depends on."""
     hasher = hashlib.sha256()
     parts = (
-        *(LAYOUT, sandbox, digest, preparation.kind, preparation.python, preparation.runtime),
+        *(LAYOUT, ground, preparation.kind, preparation.python, preparation.runtime),
         *(sorted(preparation.requirements), preparation.commands, preparation.env, preparation.constraints),
         *(uv_version(), platform.machine()),
     )
     hasher.update(msgspec.json.encode(parts))
     for archive in preparation.archives:
         hasher.update(archive.data if isinstance(archive.data, bytes) else _file_hash(archive.data))
-    return hasher.hexdigest()
+    return msgspec.structs.replace(preparation, key=hasher.hexdigest())
 
 
 def _file_hash(path: Path) -> bytes:
@@ -139,5 +148,3 @@ def _file_hash(path: Path) -> bytes:
 
 def _pinned(environment: EnvironmentSpec) -> str:
     return Path(environment.lock).read_text("utf-8") if environment.lock else ""
-
-

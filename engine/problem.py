@@ -12,9 +12,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from engine.environment import NonEmpty, Scalar, variables_of
+from engine.environment import Anything, NonEmpty, Scalar, variables_of
 from engine.errors import DocumentError, Place, UserError
-from engine.mistakes import nearest
+from engine.mistakes import nearest, nearest_file, shown_path
 from engine.positions import Keys
 from engine.quantities import Duration, seconds
 from engine.results import GroupType
@@ -55,7 +55,7 @@ class CheckpointDocument(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Duration | None = None
     env: dict[str, Scalar] | None = None
     include_prior_tests: bool = True
-    state: object = None
+    state: Anything = None
 
 
 class ProblemDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -261,7 +261,9 @@ def _check_assets(document: Document, path: Path, written: ProblemDocument) -> I
             message = f"`{_asset_path(asset)}` leaves the problem's directory"
             yield document.place(at_path, message, "copy the asset into the problem")
         elif not target.exists():
-            yield document.place(at_path, f"no such file or folder: {target}", _siblings_hint(target))
+            yield document.place(
+                at_path, f"no such file or folder: {shown_path(target)}", nearest_file(target)
+            )
 
 
 def _check_names(document: Document, _path: Path, written: ProblemDocument) -> Iterator[Place]:
@@ -284,9 +286,3 @@ _CHECKS = (_check_tests, _check_assets, _check_names)
 
 def _is_one_component(name: str) -> bool:
     return name not in ("", ".", "..") and "/" not in name and "\0" not in name
-
-
-def _siblings_hint(target: Path) -> str:
-    if not target.parent.is_dir():
-        return f"there is no folder {target.parent} either"
-    return nearest(target.name, [one.name for one in target.parent.iterdir()])

@@ -4,6 +4,8 @@ It owns every time limit of one evaluation. It has no retry and no store: what i
 its result, and the scheduler decides what follows.
 """
 
+import functools
+import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,15 +14,17 @@ import anyio.to_thread
 import msgspec
 
 from engine.environment import EnvironmentSpec, Limits, entry_command
+from engine.evaluation import Versions
 from engine.expectations import Expectations
 from engine.grading import Rubric, grade
 from engine.integrity import examine
 from engine.locks import Locks
 from engine.paths import state_folder
-from engine.prepare import TEST_PACKAGES, Preparer
+from engine.prepare import TEST_PACKAGES, Preparer, environment_preparation, toolchain_preparation
 from engine.problem import CheckpointConfig, ProblemConfig
 from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
-from engine.sandbox import Archive, Job, OnProgress, Prepared, Progress, Run, Sandbox
+from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run, Sandbox
+from engine.sandbox.wire import bundle
 from engine.workspace import TestTree, submission_archive, test_tree
 
 
@@ -47,6 +51,14 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     reports: Mapping[str, bytes] = {}
     # CPU seconds used and held back, and seconds that the tests took: was it starved?
     cpu: Mapping[str, float] = {}
+
+
+class Needs(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be prepared before pytest can run."""
+
+    digest: str
+    toolchain: Preparation
+    environment: Preparation
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,22 +127,52 @@ class PytestRunner:
         timings = {"prepare": prepared, "run": time.monotonic() - begun, **run.timings}
         return self._conclude(job, ground, run, expected, timings)
 
-    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
-        environment, problem = self.environment, self.problem
+    async def versions(self, workshop: Workshop) -> Versions | None:
+        """Tell what this would run on, as far as that is known without preparing anything."""
+        needs = await self._needs(workshop)
+        if isinstance(needs, Broken):
+            return None
+        toolchain = workshop.preparer.recorded(needs.toolchain)
+        own = workshop.preparer.recorded(needs.environment)
+        await anyio.to_thread.run_sync(_discard, needs.environment.archives)
+        if toolchain is None or own is None:
+            return None
+        return Versions(
+            image_digest=needs.digest,
+            toolchain=toolchain.versions,
+            packages=own.versions,
+            grader=grader_version(),
+        )
+
+    async def _needs(self, workshop: Workshop) -> Needs | Broken:
+        environment = self.environment
         digest = await workshop.sandbox.image_digest(environment.image)
         if isinstance(digest, Broken):
             return digest
-        toolchain = await workshop.preparer.toolchain(environment, digest, problem.test_dependencies)
-        if isinstance(toolchain, Broken):
-            return toolchain
-        own = await workshop.preparer.environment(
-            environment, digest, self.submission_path, self.limits.setup
+        toolchain = toolchain_preparation(environment, digest, self.problem.test_dependencies)
+        own = await anyio.to_thread.run_sync(
+            environment_preparation, environment, digest, self.submission_path, self.limits.setup
         )
         if isinstance(own, Broken):
             return own
-        hide = environment.hide_tests
-        tree = await anyio.to_thread.run_sync(test_tree, problem, self.checkpoint.name, hide)
-        return Ground(digest=digest, toolchain=toolchain, environment=own, tree=tree)
+        return Needs(digest=digest, toolchain=toolchain, environment=own)
+
+    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
+        needs = await self._needs(workshop)
+        if isinstance(needs, Broken):
+            return needs
+        try:
+            toolchain = await workshop.preparer.get(needs.toolchain)
+            if isinstance(toolchain, Broken):
+                return toolchain
+            own = await workshop.preparer.get(needs.environment)
+            if isinstance(own, Broken):
+                return own
+        finally:
+            await anyio.to_thread.run_sync(_discard, needs.environment.archives)
+        hide = self.environment.hide_tests
+        tree = await anyio.to_thread.run_sync(test_tree, self.problem, self.checkpoint.name, hide)
+        return Ground(digest=needs.digest, toolchain=toolchain, environment=own, tree=tree)
 
     async def _job(self, ground: Ground, evaluation_id: str) -> Job | Broken:
         environment, problem = self.environment, self.problem
@@ -228,6 +270,12 @@ class PytestRunner:
             timings=timings,
             environment=EnvironmentRecord(sandbox=self.environment.sandbox, image=self.environment.image),
         )
+
+
+@functools.cache
+def grader_version() -> str:
+    """Name the grader by what it does: a change of its code makes stored results stale."""
+    return hashlib.sha256(bundle()).hexdigest()[:16]
 
 
 def _discard(archives: tuple[Archive, ...]) -> None:

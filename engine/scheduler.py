@@ -202,6 +202,8 @@ class Scheduler(Generic[Item, Outcome]):
             else:
                 self._running[entry.sequence] = _Handle(entry.item.id)
                 self._group.start_soon(self._guard, self._work_on, entry)
+                # There is room in the window now.
+                self._notify()
         while (entry := self._window.remove(lambda _: True)) is not None:
             await self._leave(entry)
         await self._give_second_chances()

@@ -36,15 +36,16 @@ def schema(kind: str) -> dict[str, Tree]:
     types = [wanted, ScbenchEnvironmentDocument] if kind in _BOTH_FORMS else [wanted]
     (main, *_), definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     made = {"$schema": DIALECT, "title": title, **main, "$defs": definitions}
-    plain: dict[str, Tree] = msgspec.convert(msgspec.to_builtins(made), dict[str, Tree])
+    plain: dict[str, Tree] = msgspec.json.decode(msgspec.json.encode(made))
     if kind in _BOTH_FORMS:
         plain = _with_both_forms(plain)
     return plain
 
 
 def _with_both_forms(made: dict[str, Tree]) -> dict[str, Tree]:
-    native, foreign = ({"$ref": f"#/$defs/{one.__name__}"} for one in _FORMS)
-    either: Tree = {"anyOf": [native, foreign]}
+    native: dict[str, Tree] = {"$ref": f"#/$defs/{EnvironmentDocument.__name__}"}
+    foreign: dict[str, Tree] = {"$ref": f"#/$defs/{ScbenchEnvironmentDocument.__name__}"}
+    either: dict[str, Tree] = {"anyOf": [native, foreign]}
 
     def replaced(tree: Tree) -> Tree:
         if tree == native:
@@ -54,9 +55,5 @@ def _with_both_forms(made: dict[str, Tree]) -> dict[str, Tree]:
         return [replaced(value) for value in tree] if isinstance(tree, list) else tree
 
     if made.get("$ref") == native["$ref"]:
-        made = {key: value for key, value in made.items() if key != "$ref"} | {"anyOf": [native, foreign]}
-        return made
+        return {key: value for key, value in made.items() if key != "$ref"} | either
     return {key: replaced(value) for key, value in made.items()}
-
-
-_FORMS = (EnvironmentDocument, ScbenchEnvironmentDocument)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from engine.errors import DocumentError, UserError
-from engine.mistakes import Tree, nearest
+from engine.mistakes import Tree, nearest_file, shown_path
 from engine.positions import Keys
 from engine.yamlfile import Collected, Document, Layers, read
 
@@ -78,8 +78,8 @@ def _included(
         names = " -> ".join(Path(one).name for one in circle)
         raise DocumentError((document.place(keys, f"includes itself: {names}", "remove one of these"),))
     if not path.is_file():
-        siblings = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise DocumentError((document.place(keys, f"no such file: {path}", nearest(path.name, siblings)),))
+        message = f"no such file: {shown_path(path)}"
+        raise DocumentError((document.place(keys, message, nearest_file(path)),))
     return _with_includes(read(path, variables), variables, chain)
 
 

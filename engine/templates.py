@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from engine.mistakes import nearest, shown_path
+
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*\*)|(\*)|(\?)|(\[[^\]/]+\])|([^{}*?\[]+|\[)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -61,12 +63,12 @@ def find_matches(template: Template, folder: str) -> Iterator[Match]:
 def explain_no_match(template: Template, folder: str) -> str:
     """Say at which part of the template the search ended."""
     reached = [folder]
-    for index, component in enumerate(template.components):
+    for component in template.components:
         deeper = [match.path for path in reached for match in _descend(path, (component,), ())]
         if not deeper:
-            where = reached[0] if len(reached) == 1 else f"{reached[0]} and {len(reached) - 1} more"
-            part = "/".join(template.components[: index + 1])
-            return f"nothing fits `{part}`: looked for `{component}` in {where}"
+            more = f" and {len(reached) - 1} more" if len(reached) > 1 else ""
+            advice = f"; {nearest(component, names)}" if (names := _folders(reached[0])) else ""
+            return f"no `{component}` in {shown_path(reached[0])}{more}{advice}"
         reached = deeper
     return "no combination of placeholders fits"
 

@@ -36,10 +36,11 @@ class Document:
     def __init__(self, *, name: str, folder: Path, text: str, first_line: int = 1) -> None:
         self.name = name
         self.folder = folder
-        self._absolute_folder = str(Path.cwd() / folder)
         self.tree: Tree = None
         self._text = text
         self._first_line = first_line
+        # Stands in no file, so that it has no lines.
+        self.is_made_up = False
         self._finder: Finder = NodeFinder(None)
 
     @classmethod
@@ -47,6 +48,7 @@ class Document:
         """Treat values that stand in no file, such as options of a command, as a document."""
         document = cls(name=name, folder=folder, text="")
         document.tree = tree
+        document.is_made_up = True
         return document
 
     def parse(self, variables: Mapping[str, str] | None) -> None:
@@ -69,7 +71,10 @@ class Document:
 
     def resolve(self, name: str) -> str:
         """The absolute path of a file or folder that is named in this document."""
-        return os.path.normpath(name if name.startswith("/") else f"{self._absolute_folder}/{name}")
+        folder = str(self.folder)
+        if not folder.startswith("/"):
+            folder = f"{Path.cwd()}/{folder}"
+        return os.path.normpath(name if name.startswith("/") else f"{folder}/{name}")
 
     def has(self, keys: Keys) -> bool:
         """Whether these keys lead to a value of this document."""
@@ -121,12 +126,15 @@ class Document:
         return node
 
     def _syntax_place(self, error: MarkedYAMLError) -> Place:
-        mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         problem = str(error.problem or error.context or "cannot be read")
+        never_closed = "<stream end>" in problem and error.context_mark
+        mark = error.context_mark if never_closed else error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        if never_closed:
+            return self.place_at(line, column, "not valid YAML: this is never closed", problem)
         where = f" ({error.context})" if error.problem and error.context else ""
         place = self.place_at(line, column, f"not valid YAML: {problem}{where}")
-        return msgspec.structs.replace(place, hint=_syntax_hint(problem, place.source))
+        return msgspec.structs.replace(place, hint=_syntax_hint(f"{problem}{where}", place.source))
 
     def _character_place(self, error: ReaderError) -> Place:
         before = self._text[: error.position]
@@ -250,6 +258,32 @@ def convert(layers: Layers | Document, wanted: type[Wanted], keys: Keys = ()) ->
         raise DocumentError(places_of(layers, found, keys)) from error
 
 
+def convert_what_fits(layers: Layers, wanted: type[Wanted]) -> tuple[Wanted | None, tuple[Place, ...]]:
+    """Convert without the keys that are wrong, so that later steps can find their mistakes too."""
+    try:
+        return msgspec.convert(layers.tree, wanted), ()
+    except msgspec.ValidationError as error:
+        found = [mistake for mistake in find_mistakes(layers.tree, wanted) if not mistake.tolerable]
+        places = places_of(layers, found or [Mistake(keys=(), message=str(error))])
+    tree = layers.tree
+    for mistake in found:
+        tree = _without(tree, mistake.keys)
+    try:
+        return msgspec.convert(tree, wanted), places
+    except msgspec.ValidationError:
+        return None, places
+
+
+def _without(tree: Tree, keys: Keys) -> Tree:
+    """The tree without what these keys lead to, as far as that leaves everything else in its place."""
+    if not isinstance(tree, dict) or not keys or keys[0] not in tree:
+        return tree
+    key = str(keys[0])
+    if len(keys) == 1 or not isinstance(tree[key], dict):
+        return {name: value for name, value in tree.items() if name != key}
+    return {**tree, key: _without(tree[key], keys[1:])}
+
+
 def tolerated(layers: Layers | Document, wanted: type, keys: Keys = ()) -> tuple[Place, ...]:
     """The unknown keys that the type lets pass, each with its place."""
     layers = Layers([layers]) if isinstance(layers, Document) else layers
@@ -284,8 +318,8 @@ def _syntax_hint(problem: str, source: str) -> str:
         return 'text that contains ": " must stand in quotes; or the indentation is off'
     if "${" in source and "{" in problem:
         return "inside braces, put ${...} in quotes"
-    if "undefined alias" in problem:
-        return "define the anchor (&name) before it is used; text that begins with * must stand in quotes"
+    if "alias" in problem:
+        return "text that begins with * must stand in quotes; an alias needs its anchor (&name) before it"
     if "another document" in problem:
         return "keep one document a file; remove the line with ---"
     return ""

@@ -47,7 +47,7 @@ class TreeBuilder:
         if node is None:
             return None
         if id(node) in self._open:
-            self._note(node, "an alias inside the very thing that it stands for")
+            self._note(node, "an alias inside the very thing that it stands for", "remove the alias")
             return None
         if id(node) not in self._built:
             self._open.add(id(node))

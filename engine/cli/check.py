@@ -1,14 +1,13 @@
-"""`scbench check`: is this manifest right, and everything that it points at?"""
+"""`scbench check`: tell what is wrong with manifests and with what they name."""
 
 from pathlib import Path
 
 import click
 import msgspec
 
-from engine.cli.sources import load_sources, source_options
+from engine.cli.sources import Sources, source_options
 from engine.errors import DocumentError, Place
 from engine.evaluation import Evaluation
-from engine.manifest import Manifest
 from engine.plan import walk_plan
 from engine.problem import load_problem
 
@@ -29,38 +28,27 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or tools."
 )
 @click.pass_context
-def check(
-    context: click.Context,
-    manifests: tuple[Path, ...],
-    problems: Path | None,
-    environment: Path | None,
-    form: str,
-) -> None:
-    """Check manifests and all that they name, and tell every mistake at once.
+def check(context: click.Context, sources: Sources, form: str) -> None:
+    r"""Check manifests and all that they name, and tell every mistake at once.
 
     \b
     Example:
       scbench check manifests/quickstart.yaml
       scbench check --problems problems outputs/my-run
     """
-    report = examine(manifests, problems, environment)
-    click.echo(
-        msgspec.json.format(msgspec.json.encode(report)) if form == "json" else _told(manifests, report)
-    )
+    report = examine(sources)
+    click.echo(msgspec.json.format(msgspec.json.encode(report)) if form == "json" else _told(sources, report))
     context.exit(0 if report.valid else DocumentError.exit_code)
 
 
-def examine(manifests: tuple[Path, ...], problems: Path | None, environment: Path | None) -> Report:
+def examine(sources: Sources) -> Report:
     """Find everything that is wrong with manifests and with what they name."""
     try:
-        return _examined(load_sources(manifests, problems, environment))
+        manifest, places = sources.load_what_fits()
     except DocumentError as error:
-        return Report(valid=False, mistakes=error.places)
-
-
-def _examined(manifest: Manifest) -> Report:
-    mistakes, count, paths = [], 0, set[str]()
-    for item in walk_plan(manifest):
+        manifest, places = None, error.places
+    mistakes, count, paths = list(places), 0, set[str]()
+    for item in walk_plan(manifest) if manifest else ():
         if isinstance(item, Evaluation):
             count += 1
             paths.add(item.problem_path)
@@ -69,17 +57,17 @@ def _examined(manifest: Manifest) -> Report:
     warnings = [warning for path in sorted(paths) for warning in load_problem(Path(path)).warnings]
     return Report(
         valid=not mistakes,
-        mistakes=tuple(mistakes),
-        warnings=(*manifest.warnings, *warnings),
+        mistakes=tuple(dict.fromkeys(mistakes)),
+        warnings=(*(manifest.warnings if manifest else ()), *warnings),
         evaluations=count,
         problems=len(paths),
     )
 
 
-def _told(manifests: tuple[Path, ...], report: Report) -> str:
+def _told(sources: Sources, report: Report) -> str:
     lines = [*map(str, report.mistakes), *(f"warning: {warning}" for warning in report.warnings)]
     if report.valid:
-        names = ", ".join(map(str, manifests))
+        names = ", ".join(map(str, sources.manifests))
         lines.append(f"{names}: fine; {report.evaluations} evaluations of {report.problems} problems")
     else:
         count = len(report.mistakes)

@@ -3,6 +3,8 @@
 `name` is the whole node id; older writers put only the test's own name there, and its file beside it.
 """
 
+import functools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
@@ -14,7 +16,6 @@ from engine.reports.document import (
     Report,
     ReportedTest,
     Undecodable,
-    milliseconds,
     read,
     read_one_by_one,
     readable,
@@ -32,7 +33,7 @@ _STATUSES: Mapping[str, Status] = {
 }
 
 
-class _Test(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class _Test(msgspec.Struct, frozen=True, kw_only=True, gc=False, rename="camel"):
     name: str
     status: str
     raw_status: str | None = None
@@ -57,14 +58,14 @@ class _Content(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     results: _Results[T]
 
 
-_DECODER = msgspec.json.Decoder(_Content[_Test])
+DECODER = msgspec.json.Decoder(_Content[_Test])
 _LOOSE_DECODER = msgspec.json.Decoder(_Content[msgspec.Raw])
 _TEST_DECODER = msgspec.json.Decoder(_Test)
 
 
 def decode(data: bytes) -> Report | Undecodable:
     """Read a report of pytest-json-ctrf."""
-    document = read(data, _DECODER)
+    document = read(data, DECODER)
     if isinstance(document, Document):
         return _report(document, Entries(tests=tuple(map(_reported, document.content.results.tests))))
     loose = read(data, _LOOSE_DECODER)
@@ -89,29 +90,40 @@ def _count_warnings(results: _Results[T]) -> Iterator[str]:
 
 
 def _reported(test: _Test) -> ReportedTest:
-    status = _status(test)
+    duration_ms = test.duration
+    if duration_ms is None or not 0.0 < duration_ms < math.inf:
+        duration_ms = 0.0
+    tags = _marker_names(test.tags) if test.tags else ()
+    # The writer sets `stop` when the last phase ends: an interrupted test has none.
+    if test.status == "passed" and test.stop != 0:
+        return ReportedTest(nodeid=_nodeid(test), status="passed", duration_ms=duration_ms, tags=tags)
     return ReportedTest(
         nodeid=_nodeid(test),
-        status=status,
-        duration_ms=milliseconds((test.duration or 0.0) / 1000),
-        message=None if status == "passed" else _message(test),
-        tags=tuple(dict.fromkeys(tag.partition("::")[0] for tag in test.tags or ())),
+        status=_status_of_failure(test),
+        duration_ms=duration_ms,
+        message=_message(test),
+        tags=tags,
         certain=test.status in _STATUSES,
     )
 
 
-def _status(test: _Test) -> Status:
+@functools.lru_cache(maxsize=1024)
+def _marker_names(tags: tuple[str, ...]) -> tuple[str, ...]:
+    # The writer appends a marker's arguments to its name.
+    return tuple(dict.fromkeys(tag.partition("::")[0] for tag in tags))
+
+
+def _status_of_failure(test: _Test) -> Status:
     status = _STATUSES.get(test.status, "error")
-    if status == "passed" and test.stop == 0:
-        # The writer sets `stop` when the last phase ends: an interrupted test has none.
-        return "error"
     if status == "failed" and (test.raw_status or "").startswith(("setup_", "teardown_")):
         return "error"
-    return status
+    return "error" if status == "passed" else status
 
 
 def _nodeid(test: _Test) -> str:
-    # Parameters may hold anything, also "::".
+    if test.file_path and test.name.startswith(f"{test.file_path}::"):
+        return test.name
+    # The test comes from a base class in another file, or its name is bare. Parameters may hold "::".
     file, separator, _ = test.name.partition("[")[0].partition("::")
     if not test.file_path or (separator and file.endswith(".py")):
         return test.name

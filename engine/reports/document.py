@@ -7,6 +7,7 @@ stay different and can be printed and stored.
 """
 
 import ast
+import codecs
 import math
 import re
 from collections.abc import Callable
@@ -23,7 +24,7 @@ MAX_WARNINGS = 20
 T = TypeVar("T")
 
 
-class ReportedTest(msgspec.Struct, frozen=True, kw_only=True):
+class ReportedTest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a report says of one test."""
 
     nodeid: str
@@ -143,14 +144,19 @@ def text_of(raw: msgspec.Raw) -> str:
 
 def milliseconds(seconds: float) -> float:
     """Return a time in milliseconds that can be added up: finite and not negative."""
-    return seconds * 1000 if math.isfinite(seconds * 1000) and seconds > 0 else 0.0
+    product = seconds * 1000
+    return product if 0.0 < product < math.inf else 0.0
 
 
 _UNDECODED = re.compile("[\udc80-\udcff]")
+_PIECE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
-# Possessive, so that a string of many megabytes costs no stack and is never tried twice.
+# Possessive, so that a string of many megabytes costs no stack and is never tried twice. A number must stand
+# alone and be well formed but for its size: mending must not make a document of what is none.
 _TOKEN = re.compile(
-    rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?\bInfinity\b|\bNaN\b|-?\d++(?:\.\d++)?+[eE]\+?\d{3,}+', re.DOTALL
+    rb'''"[^"\\]*+(?:\\.[^"\\]*+)*+"'''
+    rb"|(?<![\w.+-])(?:-?Infinity|NaN|-?(?:0|[1-9]\d*+)(?:\.\d++)?+[eE]\+?\d{3,}+)(?![\w.+-])",
+    re.DOTALL,
 )
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -158,17 +164,28 @@ _ESCAPE = re.compile(
 )
 
 
+def _decodable(data: bytes) -> bytes:
+    # Piece by piece, because one odd character makes Python's text four times as large as the bytes.
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    pieces = (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+    return b"".join(_written_out(decoder.decode(piece)) for piece in pieces) + _written_out(
+        decoder.decode(b"", final=True)
+    )
+
+
+def _written_out(text: str) -> bytes:
+    # Doubled, because the backslash stands inside of a JSON string.
+    return _UNDECODED.sub(lambda match: f"\\\\x{ord(match[0]) - 0xDC00:02x}", text).encode()
+
+
 def _mend(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     repairs: dict[str, None] = {}
     if data.startswith(_BOM):
         data = data[len(_BOM) :]
         repairs["a byte order mark was left out"] = None
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        text = data.decode(errors="surrogateescape")
-        # Doubled, because the backslash stands inside of a JSON string.
-        data = _UNDECODED.sub(lambda match: f"\\\\x{ord(match[0]) - 0xDC00:02x}", text).encode()
+    decodable = _decodable(data)
+    if decodable != data:
+        data = decodable
         repairs["bytes that are not UTF-8 were written out"] = None
 
     def mend_escape(match: re.Match[bytes]) -> bytes:
@@ -186,7 +203,9 @@ def _mend(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     return _TOKEN.sub(mend_token, data), tuple(repairs)
 
 
-_TERMINAL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_CONTROL_CHARACTERS = dict.fromkeys([*range(32), 127])
+del _CONTROL_CHARACTERS[ord("\n")], _CONTROL_CHARACTERS[ord("\t")]
 _SKIPPED = re.compile(r"\(.*, \d+, .*\)", re.DOTALL)
 
 
@@ -196,7 +215,9 @@ def readable(text: str) -> str | None:
     if len(text) > MAX_MESSAGE:
         half = MAX_MESSAGE // 2
         text = f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
-    return _TERMINAL.sub("", text).strip() or None
+    if "\x1b" in text:
+        text = _TERMINAL_CODE.sub("", text)
+    return text.translate(_CONTROL_CHARACTERS).strip() or None
 
 
 def skip_reason(text: str) -> str:

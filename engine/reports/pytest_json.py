@@ -37,13 +37,13 @@ _STATUSES: Mapping[str, Status] = {
 }
 
 
-class _Phase(msgspec.Struct, frozen=True, kw_only=True):
+class _Phase(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     outcome: str
     duration: float = 0.0
     longrepr: msgspec.Raw = msgspec.Raw()
 
 
-class _Test(msgspec.Struct, frozen=True, kw_only=True):
+class _Test(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nodeid: str
     outcome: str
     setup: _Phase | None = None
@@ -51,7 +51,7 @@ class _Test(msgspec.Struct, frozen=True, kw_only=True):
     teardown: _Phase | None = None
 
 
-class _Collector(msgspec.Struct, frozen=True, kw_only=True):
+class _Collector(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     nodeid: str
     outcome: str
     longrepr: msgspec.Raw = msgspec.Raw()
@@ -70,14 +70,14 @@ class _Content(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     collectors: tuple[_Collector, ...] = ()
 
 
-_DECODER = msgspec.json.Decoder(_Content[_Test])
+DECODER = msgspec.json.Decoder(_Content[_Test])
 _LOOSE_DECODER = msgspec.json.Decoder(_Content[msgspec.Raw])
 _TEST_DECODER = msgspec.json.Decoder(_Test)
 
 
 def decode(data: bytes) -> Report | Undecodable:
     """Read a report of pytest-json-report."""
-    document = read(data, _DECODER)
+    document = read(data, DECODER)
     if isinstance(document, Document):
         return _report(document, Entries(tests=tuple(map(_reported, document.content.tests))))
     loose = read(data, _LOOSE_DECODER)
@@ -113,32 +113,27 @@ def _collection_errors(collectors: tuple[_Collector, ...]) -> Iterator[str]:
 
 
 def _reported(test: _Test) -> ReportedTest:
+    setup, call, teardown = test.setup, test.call, test.teardown
     status = _STATUSES.get(test.outcome)
-    finished = _all_passed(test)
-    if status == "passed" and finished:
-        return ReportedTest(
-            nodeid=test.nodeid, status="passed", duration_ms=_duration_ms(test), has_call=True
-        )
+    if (
+        status == "passed"
+        and setup is not None
+        and call is not None
+        and teardown is not None
+        and setup.outcome == call.outcome == teardown.outcome == "passed"
+    ):
+        duration_ms = milliseconds(setup.duration + call.duration + teardown.duration)
+        return ReportedTest(nodeid=test.nodeid, status="passed", duration_ms=duration_ms, has_call=True)
+    phases = (phase for phase in (setup, call, teardown) if phase is not None)
     return ReportedTest(
         nodeid=test.nodeid,
         # Passed is never guessed: an interrupted test is called passed here though it never ended.
         status="error" if status is None or status == "passed" else status,
-        duration_ms=_duration_ms(test),
+        duration_ms=milliseconds(sum(phase.duration for phase in phases)),
         message=_message(test) or _explanation(test),
-        has_call=test.call is not None,
+        has_call=call is not None,
         certain=status is not None,
     )
-
-
-def _all_passed(test: _Test) -> bool:
-    return all(
-        phase is not None and phase.outcome == "passed" for phase in (test.setup, test.call, test.teardown)
-    )
-
-
-def _duration_ms(test: _Test) -> float:
-    phases = (test.setup, test.call, test.teardown)
-    return milliseconds(sum(phase.duration for phase in phases if phase is not None))
 
 
 def _message(test: _Test) -> str | None:

@@ -165,6 +165,9 @@ class Sandbox(Protocol):
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Run one job in a fresh place and leave nothing behind."""
 
+    async def latency(self) -> float | None:
+        """Tell how many seconds an answer takes just now; None when there is none."""
+
     async def sweep(self) -> int:
         """Remove what dead runs left behind; return how many things that were."""
 

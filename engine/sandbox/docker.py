@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -250,6 +251,15 @@ class DockerSandbox:
 
     def _labels(self) -> dict[str, str]:
         return {"scbench.run": self._run_id, "scbench.owner": owner.current()}
+
+    async def latency(self) -> float | None:
+        """Tell how many seconds the daemon takes to answer; None when it does not."""
+        started = time.monotonic()
+        try:
+            await self._client.version()
+        except DAEMON_ERRORS:
+            return None
+        return time.monotonic() - started
 
     async def sweep(self) -> int:
         """Remove the containers of engines that are dead; return how many there were."""

@@ -110,6 +110,10 @@ class LocalSandbox:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_remove, folder)
 
+    async def latency(self) -> float | None:
+        """Nobody needs to be asked."""
+        return 0.0
+
     async def sweep(self) -> int:
         """Remove the folders of engines that are dead; return how many there were."""
         dead = [

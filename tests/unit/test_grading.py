@@ -1,7 +1,7 @@
 """The rules of grading, as tables and as laws."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import UserError
@@ -179,6 +179,7 @@ statuses: st.SearchStrategy[Status] = st.sampled_from(("passed", "failed", "skip
 suites = st.lists(st.tuples(st.sampled_from(GroupType), statuses), max_size=8)
 
 
+@settings(deadline=None)
 @given(suites, st.data())
 def test_policies_are_monotone(tests: list[tuple[GroupType, Status]], data: st.DataObject) -> None:
     """Turning a failure into a pass never turns passed into failed."""
@@ -187,6 +188,7 @@ def test_policies_are_monotone(tests: list[tuple[GroupType, Status]], data: st.D
     assert all(after[name] for name, passed in before.items() if passed)
 
 
+@settings(deadline=None)
 @given(suites, st.sampled_from(BrokenKind), st.sampled_from(tuple(POLICIES)))
 def test_no_policy_passes_what_is_broken(
     tests: list[tuple[GroupType, Status]], kind: BrokenKind, policy: str

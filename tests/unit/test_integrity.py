@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.disagreements import DISAGREEMENTS
@@ -41,7 +41,9 @@ def phase(nodeid: str, when: str, outcome: str) -> PhaseReport:
 
 def json_report(statuses: Statuses, **changes: object) -> bytes:
     def test(nodeid: str, status: Status) -> dict[str, object]:
-        stages = {said.when: {"outcome": said.outcome, "duration": 0.25} for said in phases(nodeid, status)}
+        stages: dict[str, object] = {
+            said.when: {"outcome": said.outcome, "duration": 0.25} for said in phases(nodeid, status)
+        }
         return {"nodeid": nodeid, "outcome": status, **stages}
 
     tests = [test(nodeid, status) for nodeid, status in statuses.items()]
@@ -370,6 +372,15 @@ def test_a_session_limit_is_known_from_the_output_without_a_channel() -> None:
     assert kind_of(examine(run, (A, B), has_channel=False)) is BrokenKind.SESSION_TIMEOUT
 
 
+@pytest.mark.parametrize("has_channel", [True, False])
+def test_a_submission_that_prints_of_a_session_limit_changes_nothing(has_channel: bool) -> None:
+    """The words count only where tests are missing."""
+    run = changed(stdout=Output(tail=b"session-timeout: 2.0 sec exceeded"))
+    if not has_channel:
+        run = changed(run, collected=None, phases=())
+    assert examine(run, (A, B), has_channel=has_channel).broken is None
+
+
 def attempt(*said: str) -> tuple[PhaseReport, ...]:
     return tuple(phase(A, *words.split()) for words in said)
 
@@ -453,6 +464,7 @@ every_status: st.SearchStrategy[Status] = st.sampled_from(("passed", "failed", "
 maps = st.dictionaries(st.sampled_from((A, B, C)), every_status, min_size=1)
 
 
+@settings(deadline=None)
 @given(maps, st.none() | maps, st.none() | maps, st.sampled_from((0, 1)), st.booleans())
 def test_nothing_passes_that_anybody_denies(
     channel: dict[str, Status],
@@ -480,6 +492,7 @@ def test_nothing_passes_that_anybody_denies(
         assert len(witnesses) > has_channel
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(consistent(MIXED).phases), max_size=12),
     st.none() | st.lists(st.sampled_from((A, B, C)), max_size=4),

@@ -119,6 +119,15 @@ def test_numbers_that_are_not_finite_are_read_as_zero(decode: Decoder, number: b
 
 
 @both
+@pytest.mark.parametrize(
+    "number", [b"01e999", b"-NaN", b"+Infinity", b"Infinity.5", b"NaNa", b"1e999e9", b"--Infinity"]
+)
+def test_what_is_no_number_is_not_mended(decode: Decoder, number: bytes) -> None:
+    """Mending never makes a document of what is none."""
+    assert refused(decode, report(decode).replace(b"0.25", number).replace(b"750", number)) == "invalid"
+
+
+@both
 def test_words_in_text_are_not_mended(decode: Decoder) -> None:
     """Only a number is taken for a number: text that looks like one stays as it is."""
     name = r'tests/test_checkpoint_1.py::test_a[NaN, "-Infinity", \\1e999, \ud83d]'
@@ -274,12 +283,12 @@ def test_tags_are_names_of_markers() -> None:
 
 def test_durations_add_up_the_phases() -> None:
     """What set-up and teardown took belongs to the test; what cannot be is nothing."""
-    phases = {
+    phases: dict[str, object] = {
         "setup": PHASE | {"duration": 0.5},
         "call": PHASE | {"duration": 2},
         "teardown": PHASE | {"duration": -1},
     }
-    test = read(pytest_json.decode, json_report(json_test(**phases))).tests[0]
+    test = read(pytest_json.decode, json_report(json_test() | phases)).tests[0]
     assert math.isclose(test.duration_ms, 1500)
     huge = read(pytest_json.decode, json_report(json_test(call=PHASE | {"duration": 1e308}))).tests[0]
     assert math.isfinite(huge.duration_ms)

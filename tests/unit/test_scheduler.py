@@ -113,6 +113,19 @@ async def test_batch_limit_is_reached_and_never_exceeded() -> None:
     assert crowd.peak == {"all": 7}
 
 
+@pytest.mark.parametrize("window", [1, 2])
+async def test_a_small_window_does_not_keep_places_empty(window: int) -> None:
+    """The batch limit is reached though the window holds fewer items than may run."""
+    gate = Gate(wanted=6)
+    bench = Bench(gate.execute, numbers=SchedulerSettings(batch=6, window=window))
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as group:
+            group.start_soon(bench.scheduler.run, items(20))
+            await gate.full.wait()
+            gate.open.set()
+    assert len(bench.outcomes()) == 20
+
+
 @pytest.mark.parametrize("name", ["problem", "model"])
 async def test_limits_by_key_are_exact(name: str) -> None:
     """A limit for each problem or label holds for every value on its own."""

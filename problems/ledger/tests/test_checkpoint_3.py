@@ -188,14 +188,14 @@ def test_value_without_a_way_stays(ledger):
 
 def test_value_in_a_circle_of_quotes_stays(ledger):
     ledger.write(CIRCLE)
-    assert ledger("balance", "--value", "GBP", "purse", timeout=4) == balance(
+    assert ledger("balance", "--value", "GBP", "purse", timeout=5) == balance(
         ("10 EUR", "Purse"), total=["10 EUR"]
     )
 
 
 def test_value_of_several_in_a_circle_of_quotes(ledger):
     ledger.write(CIRCLE)
-    assert ledger("balance", "--value", "CHF", "purse", "box", timeout=4) == balance(
+    assert ledger("balance", "--value", "CHF", "purse", "box", timeout=5) == balance(
         ("4 USD", "Box"), ("10 EUR", "Purse"), total=["10 EUR", "4 USD"]
     )
 
@@ -203,12 +203,12 @@ def test_value_of_several_in_a_circle_of_quotes(ledger):
 @pytest.mark.functionality
 def test_value_of_a_commodity_quoted_in_itself(ledger):
     ledger.write("2024-01-01 Odd\n A  3 ODD\n B\nP 2024-01-01 ODD 2 ODD\n")
-    assert ledger("balance", "--value", "EUR", "A", timeout=4) == balance(("3 ODD", "A"), total=["3 ODD"])
+    assert ledger("balance", "--value", "EUR", "A", timeout=5) == balance(("3 ODD", "A"), total=["3 ODD"])
 
 
 def test_value_within_a_circle_of_quotes(ledger):
     ledger.write(CIRCLE)
-    assert ledger("balance", "--value", "EUR", "purse", "box", timeout=4) == balance(
+    assert ledger("balance", "--value", "EUR", "purse", "box", timeout=5) == balance(
         ("4 EUR", "Box"), ("10 EUR", "Purse"), total=["14 EUR"]
     )
 

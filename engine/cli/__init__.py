@@ -1,0 +1,60 @@
+"""The command line: one file a command, loaded only when that command is run.
+
+A new command is a file `NAME.py` with a click command called NAME, and a row of `COMMANDS`.
+"""
+
+import importlib
+import sys
+from collections.abc import Mapping
+
+import click
+
+from engine.errors import EngineError
+
+COMMANDS: Mapping[str, str] = {
+    "run": "Run manifests and stream verdicts.",
+    "check": "Tell every mistake in manifests and in what they name.",
+    "plan": "Show what would run.",
+    "schema": "Print a JSON Schema.",
+    "init": "Write a manifest for what is here.",
+}
+
+
+class Commands(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"engine.cli.{cmd_name}"), cmd_name)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="scbench-engine", prog_name="scbench")
+def cli() -> None:
+    r"""Evaluate untrusted code in batches and stream verdicts that can be trusted.
+
+    \b
+    Example:
+      scbench run manifests/quickstart.yaml
+    """
+
+
+def main() -> None:
+    """Run a command; a user's mistake is told in its own words, never as a traceback."""
+    try:
+        cli.main(prog_name="scbench")
+    except EngineError as error:
+        click.echo(f"scbench: {error}", err=True)
+        sys.exit(error.exit_code)

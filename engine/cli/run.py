@@ -1,0 +1,96 @@
+"""`scbench run`: run manifests and stream verdicts."""
+
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import click
+import msgspec
+from anyio.abc import TaskStatus
+from rich.console import Console
+
+from engine.batch import Batch, BatchOptions, Summary
+from engine.cli.sources import Sources, source_options
+from engine.journal import replay, results
+from engine.manifest import Manifest
+from engine.progress import PlainProgress
+from engine.views.terminal import render
+
+
+@click.command()
+@source_options
+@click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
+@click.option("--run-id", metavar="ID", help="Name the run; default: the time.")
+@click.option("--jsonl", multiple=True, metavar="PATH", help="Write results as JSON lines too; - is stdout.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="How many at once.")
+@click.option("--sandbox", type=click.Choice(["docker", "local"]), help="Where to run; local does not isolate.")
+@click.option("--select", multiple=True, metavar="GLOB", help="Only these: problem/checkpoint/label.")
+@click.option("--resume", metavar="RUN", help="Go on with a run; `last` is the newest.")
+@click.option("--force", is_flag=True, help="Resume even though the plan has changed.")
+@click.option("--rerun", type=click.Choice(["broken", "failed", "all"]), help="Do not take these as known.")
+@click.option("--no-cache", is_flag=True, help="Answer nothing from the store.")
+@click.option("--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="Exit with 1 if any.")
+@click.option("--tests", "with_tests", is_flag=True, help="Put every test into the result lines.")
+@click.option("--quiet", is_flag=True, help="Show nothing but errors.")
+def run(sources: Sources, quiet: bool, no_cache: bool, **given: object) -> None:
+    r"""Run manifests and stream verdicts.
+
+    \b
+    Example:
+      scbench run manifests/quickstart.yaml
+      scbench run --problems problems outputs/my-run
+      scbench run leaderboard.yaml --jsonl - | jq -r '[.id, .verdict] | @tsv'
+    """
+    options = msgspec.convert({**given, "use_cache": not no_cache}, BatchOptions)
+    sys.exit(anyio.run(_run, sources.load(), options, quiet))
+
+
+async def _run(manifest: Manifest, options: BatchOptions, quiet: bool) -> int:
+    console = Console(stderr=True, quiet=quiet)
+    progress = PlainProgress(console)
+    batch = Batch(manifest, options, on_progress=progress.on_progress)
+    console.print(f"[dim]run {batch.directory.run_id} in {batch.directory.path}[/]", highlight=False)
+    signals = Signals(batch, console)
+    async with anyio.create_task_group() as group:
+        await group.start(signals.watch)
+        summary = await batch.run([progress])
+        group.cancel_scope.cancel()
+    if not quiet:
+        await anyio.to_thread.run_sync(_show, batch, summary, console)
+    return signals.exit_code or summary.exit_code
+
+
+class Signals:
+    """The first signal stops starting, the second ends what runs."""
+
+    def __init__(self, batch: Batch, console: Console) -> None:
+        self._batch = batch
+        self._console = console
+        self.exit_code: int | None = None
+
+    async def watch(self, *, task_status: TaskStatus[None]) -> None:
+        """Wait for signals until cancelled."""
+        wanted = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        with anyio.open_signal_receiver(*wanted) as received:
+            task_status.started()
+            async for number in received:
+                if self.exit_code is not None and number != signal.SIGHUP:
+                    self._batch.cancel()
+                    continue
+                # A terminal that was closed takes nothing with it: what runs is finished and kept.
+                self.exit_code = 128 + number
+                self._batch.drain()
+
+
+def _show(batch: Batch, summary: Summary, console: Console) -> None:
+    state = replay(batch.directory.journal)
+    lines = results(batch.directory.journal, state)
+    console.print(render(lines))
+    counts = summary.counts
+    told = f"{counts.passed} passed, {counts.failed} failed, {counts.broken} broken, {counts.cached} from the store"
+    console.print(f"{told}, in {summary.duration:.1f} s: {summary.path}", highlight=False, soft_wrap=True)
+    if summary.ending != "completed":
+        again = f"scbench run ... --resume {summary.run_id}"
+        console.print(f"The run was {summary.ending}; go on with {again}", highlight=False)

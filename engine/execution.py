@@ -1,0 +1,138 @@
+"""One evaluation as the scheduler sees it: answered from the store where nothing has changed, else run."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import anyio.to_thread
+import msgspec
+
+from engine.evaluation import Evaluation, Versions, fingerprint
+from engine.problem import ProblemConfig, load_problem
+from engine.results import Broken, BrokenKind, CorrectnessResults, tally
+from engine.runner import Evaluated, PytestRunner, Workshop, grader_version
+from engine.sandbox import Progress
+from engine.store import InFlight, Store, StoreKey
+from engine.treehash import TreeHasher
+from engine.work import Attempt, Loss, LossReason
+
+OnProgress = Callable[[Evaluation, Progress], None]
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one attempt."""
+
+    evaluated: Evaluated
+    fingerprint: str | None = None
+    cached: bool = False
+
+    @property
+    def broken(self) -> Broken | None:
+        """Why there is no verdict, where there is none."""
+        return self.evaluated.results.broken
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known from earlier runs."""
+
+    store: Store
+    hasher: TreeHasher
+    # Whether a stored result may be the answer; what is run is remembered in any case.
+    accept: Callable[[CorrectnessResults], bool] = lambda _results: True
+
+
+class Executor:
+    """Carries out evaluations of one batch."""
+
+    def __init__(
+        self, workshops: Mapping[str, Workshop], memory: Memory, on_progress: OnProgress
+    ) -> None:
+        self._workshops = workshops
+        self._memory = memory
+        self._on_progress = on_progress
+        self._in_flight = InFlight()
+        self._problems: dict[str, ProblemConfig] = {}
+
+    async def execute(self, evaluation: Evaluation, _attempt: Attempt) -> Outcome:
+        """Answer from the store or run; equal evaluations at the same time run once."""
+        problem = await self._problem(evaluation)
+        runner = PytestRunner(
+            problem,
+            problem.checkpoint(evaluation.checkpoint),
+            evaluation.environment,
+            Path(evaluation.submission),
+            evaluation.limits,
+        )
+        workshop = self._workshops[evaluation.environment.sandbox]
+        versions = await runner.versions(workshop)
+        if versions is None:
+            return await self._run(evaluation, runner, workshop)
+        key = await self._key(evaluation, versions, problem)
+        async with self._in_flight.sole(key):
+            stored = await self._stored(key)
+            if stored is not None:
+                return Outcome(
+                    evaluated=Evaluated(results=stored), fingerprint=key.fingerprint, cached=True
+                )
+            return await self._run(evaluation, runner, workshop)
+
+    async def _problem(self, evaluation: Evaluation) -> ProblemConfig:
+        path = evaluation.problem_path
+        if path not in self._problems:
+            self._problems[path] = await anyio.to_thread.run_sync(load_problem, Path(path))
+        return self._problems[path]
+
+    async def _stored(self, key: StoreKey) -> CorrectnessResults | None:
+        stored = await anyio.to_thread.run_sync(self._memory.store.get, key)
+        return stored if stored is not None and self._memory.accept(stored) else None
+
+    async def _key(self, evaluation: Evaluation, versions: Versions, problem: ProblemConfig) -> StoreKey:
+        print_ = await anyio.to_thread.run_sync(
+            fingerprint, evaluation, versions, self._memory.hasher, problem
+        )
+        return StoreKey(fingerprint=print_, repeat_index=evaluation.repeat_index)
+
+    async def _run(self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop) -> Outcome:
+        evaluated = await runner.evaluate(
+            workshop, lambda progress: self._on_progress(evaluation, progress), evaluation.id
+        )
+        results = evaluated.results
+        if results.broken is not None and not results.environment.image_digest:
+            return Outcome(evaluated=evaluated)
+        record = results.environment
+        versions = Versions(
+            image_digest=record.image_digest,
+            toolchain=record.toolchain,
+            packages=record.packages,
+            grader=grader_version(),
+        )
+        key = await self._key(evaluation, versions, runner.problem)
+        if results.broken is None:
+            await anyio.to_thread.run_sync(self._memory.store.put, key, results)
+        return Outcome(evaluated=evaluated, fingerprint=key.fingerprint)
+
+
+_LOSSES = {
+    LossReason.INTERRUPTED: (BrokenKind.INTERRUPTED, "interrupted; --resume runs it"),
+    LossReason.CANCELLED: (BrokenKind.INTERRUPTED, "cancelled"),
+    LossReason.BATCH_DEADLINE: (BrokenKind.BATCH_TIMEOUT, "the time limit of the batch; --resume runs it"),
+    LossReason.BACKSTOP: (BrokenKind.DAEMON_ERROR, "nothing ended it within its limits"),
+    LossReason.CRASHED: (BrokenKind.DAEMON_ERROR, "a bug in the engine"),
+}
+
+
+def lost(evaluation: Evaluation, loss: Loss) -> Outcome:
+    """Say of an evaluation that did not end by itself why it has no verdict."""
+    kind, detail = _LOSSES[loss.reason]
+    if loss.error is not None:
+        detail = f"{detail}: {type(loss.error).__name__}: {loss.error}"
+    passed, total = tally(())
+    results = CorrectnessResults(
+        problem_name=evaluation.problem_name,
+        checkpoint_name=evaluation.checkpoint,
+        duration=0.0,
+        pass_counts=passed,
+        total_counts=total,
+        infrastructure_failure=True,
+        broken=Broken.of(kind, detail),
+    )
+    return Outcome(evaluated=Evaluated(results=results))

@@ -1,0 +1,136 @@
+"""From what the scheduler says to what the world is told: events, result lines, counts, files."""
+
+import importlib.metadata
+
+import anyio.to_thread
+import msgspec
+
+from engine.evaluation import Evaluation
+from engine.events import (
+    EvaluationFinished,
+    EvaluationRetried,
+    EvaluationStarted,
+    Event,
+    ResultLine,
+    RunCounts,
+    RunDraining,
+    RunFinished,
+    RunStarted,
+)
+from engine.execution import Outcome
+from engine.grading import judge
+from engine.results import Verdict
+from engine.retries import Retry
+from engine.rundirectory import RunDirectory
+from engine.work import Draining, Ending, Finished, Retried, SchedulerEvent, Started
+
+
+class Narrator:
+    """Tells one run: every scheduler event as a public one, with the files that belong to it written."""
+
+    def __init__(self, directory: RunDirectory, policy: str, *, with_tests: bool) -> None:
+        self._directory = directory
+        self._policy = policy
+        self._with_tests = with_tests
+        self.counts = RunCounts()
+
+    def started(self, name: str, *, resumed: bool) -> RunStarted:
+        """Tell that a session begins."""
+        return RunStarted(
+            run_id=self._directory.run_id,
+            name=name,
+            engine_version=importlib.metadata.version("scbench-engine"),
+            policy=self._policy,
+            resumed=resumed,
+        )
+
+    def finished(self, ending: Ending, duration: float, exit_code: int) -> RunFinished:
+        """Tell that the session is over."""
+        return RunFinished(
+            run_id=self._directory.run_id,
+            ending=ending.name,
+            counts=self.counts,
+            duration=duration,
+            exit_code=exit_code,
+        )
+
+    async def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> Event:
+        """Turn one event of the scheduler into a public one."""
+        run_id = self._directory.run_id
+        match event:
+            case Started(item=item, attempt=attempt):
+                return EvaluationStarted(
+                    run_id=run_id,
+                    evaluation_id=item.id,
+                    labels=dict(item.labels),
+                    attempt=attempt.number,
+                    alone=attempt.alone,
+                )
+            case Retried(item=item, attempt=attempt, outcome=outcome, decision=decision):
+                again = decision if isinstance(decision, Retry) else None
+                return EvaluationRetried(
+                    run_id=run_id,
+                    evaluation_id=item.id,
+                    labels=dict(item.labels),
+                    attempt=attempt.number,
+                    broken=outcome.broken,
+                    duration=outcome.evaluated.results.duration,
+                    delay=again.delay if again else 0.0,
+                    alone=again is None,
+                    counted=again.counted if again else True,
+                )
+            case Finished():
+                return await self._tell_finished(event)
+            case Draining(reason=reason, running=running):
+                hint = "" if reason == "cancelled" else "a second signal ends them now"
+                return RunDraining(run_id=run_id, reason=reason, running=running, hint=hint)
+
+    async def _tell_finished(self, event: Finished[Evaluation, Outcome]) -> EvaluationFinished:
+        line = self._line(event)
+        evaluated = event.outcome.evaluated
+        await anyio.to_thread.run_sync(
+            self._directory.write_evaluation, line, evaluated.stdout, evaluated.stderr, evaluated.reports
+        )
+        self._count(line)
+        if not self._with_tests:
+            line = msgspec.structs.replace(line, tests=msgspec.UNSET)
+        return EvaluationFinished(
+            run_id=line.run_id, evaluation_id=line.id, labels=line.labels, result=line
+        )
+
+    def _line(self, event: Finished[Evaluation, Outcome]) -> ResultLine:
+        item, results = event.item, event.outcome.evaluated.results
+        return ResultLine(
+            run_id=self._directory.run_id,
+            id=item.id,
+            problem_name=item.problem_name,
+            checkpoint_name=item.checkpoint,
+            labels=dict(item.labels),
+            verdict=judge(results, self._policy),
+            broken=results.broken,
+            policy=self._policy,
+            pass_counts=results.pass_counts,
+            total_counts=results.total_counts,
+            duration=results.duration,
+            timings=results.timings,
+            pytest_exit_code=results.pytest_exit_code,
+            pytest_collected=results.pytest_collected,
+            infrastructure_failure=results.infrastructure_failure,
+            attempts=event.attempts,
+            cached=event.outcome.cached,
+            fingerprint=event.outcome.fingerprint,
+            environment=results.environment,
+            integrity=results.integrity,
+            tests=results.tests,
+            attempt=event.attempt.number,
+        )
+
+    def _count(self, line: ResultLine) -> None:
+        counts = self.counts
+        self.counts = msgspec.structs.replace(
+            counts,
+            passed=counts.passed + (line.verdict is Verdict.PASSED),
+            failed=counts.failed + (line.verdict is Verdict.FAILED),
+            broken=counts.broken + (line.verdict is Verdict.BROKEN),
+            cached=counts.cached + line.cached,
+        )

@@ -1,0 +1,97 @@
+"""The folder of one run: what comes out, under names that people and scripts rely on."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+from ruamel.yaml import YAML
+
+from engine.errors import OutputUnwritable, UserError
+from engine.events import ResultLine, encode
+from engine.results import Output
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,100}")
+
+
+class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
+    """Where everything about one run is."""
+
+    path: Path
+    run_id: str
+
+    @classmethod
+    def create(cls, output: Path, run_id: str | None) -> "RunDirectory":
+        """Make the folder of a new run; raise UserError where its name is taken or cannot be one."""
+        chosen = run_id or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        if not _RUN_ID.fullmatch(chosen):
+            raise UserError(f"--run-id {chosen}: letters, digits, dots, dashes and underscores only")
+        directory = cls(path=output / chosen, run_id=chosen)
+        if directory.journal.exists():
+            raise UserError(
+                f"run {chosen} exists already in {output}\nGo on with it by --resume {chosen}, "
+                "or choose another --run-id."
+            )
+        try:
+            (directory.path / "evaluations").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputUnwritable(str(directory.path), error) from error
+        return directory
+
+    @classmethod
+    def find(cls, output: Path, run: str) -> "RunDirectory":
+        """Find an earlier run by its id, by its folder, or as the `last` one."""
+        if run == "last":
+            found = sorted(output.glob("*/events.jsonl"), key=lambda path: path.stat().st_mtime)
+            if not found:
+                raise UserError(f"there is no run in {output}")
+            return cls(path=found[-1].parent, run_id=found[-1].parent.name)
+        for path in (output / run, Path(run)):
+            if (path / "events.jsonl").is_file():
+                return cls(path=path, run_id=path.resolve().name)
+        raise UserError(f"there is no run {run} in {output}")
+
+    @property
+    def journal(self) -> Path:
+        """The file of everything that happened."""
+        return self.path / "events.jsonl"
+
+    @property
+    def results(self) -> Path:
+        """The file of results, one line an evaluation."""
+        return self.path / "results.jsonl"
+
+    def evaluation(self, evaluation_id: str) -> Path:
+        """The folder of one evaluation."""
+        return self.path / "evaluations" / evaluation_id
+
+    def write_manifest(self, trees: list[object]) -> None:
+        """Keep the manifests as they were resolved."""
+        yaml = YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False
+        with (self.path / "manifest.yaml").open("w", encoding="utf-8") as target:
+            yaml.dump_all(trees, target)
+
+    def write_evaluation(
+        self, line: ResultLine, stdout: Output, stderr: Output, reports: Mapping[str, bytes]
+    ) -> None:
+        """Keep everything about one evaluation. Blocks."""
+        folder = self.evaluation(line.id)
+        try:
+            (folder / ".scbench").mkdir(parents=True, exist_ok=True)
+            for name, data in reports.items():
+                (folder / ".scbench" / name).write_bytes(data)
+            (folder / "stdout.txt").write_text(stdout.text(), "utf-8")
+            (folder / "stderr.txt").write_text(stderr.text(), "utf-8")
+            temporary = folder / "evaluation.json.partial"
+            temporary.write_bytes(msgspec.json.format(encode(line), indent=2) + b"\n")
+            temporary.replace(folder / "evaluation.json")
+        except OSError as error:
+            raise OutputUnwritable(str(folder), error) from error
+
+    def write_summary(self, summary: object) -> None:
+        """Keep the summary of the run."""
+        data = msgspec.json.format(msgspec.json.encode(summary), indent=2)
+        (self.path / "summary.json").write_bytes(data + b"\n")

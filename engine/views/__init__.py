@@ -1,0 +1,1 @@
+"""Views of a finished run, each a module with `render`; pick one."""
