@@ -139,7 +139,14 @@ def _expected_unknown(evidence: Evidence) -> str:
 
 
 def _unsealed(evidence: Evidence) -> str:
+    if evidence.end.imported:
+        return some(evidence.end.imported, "of the submission ran inside the grader")
     return "" if evidence.end.sealed else "tests and submission were not kept apart by the kernel"
+
+
+def _commands_ended(evidence: Evidence) -> str:
+    count = evidence.end.command_limits
+    return f"the limit of one command ended {count} of those that tests had started" if count else ""
 
 
 def _mended(evidence: Evidence) -> str:
@@ -228,6 +235,7 @@ DISAGREEMENTS: tuple[Disagreement, ...] = (
     Disagreement(name="unexpected_tests", find=_unexpected),
     Disagreement(name="expected_unknown", find=_expected_unknown),
     Disagreement(name="unsealed", find=_unsealed),
+    Disagreement(name="command_limit", find=_commands_ended),
     Disagreement(name="report_unreadable", find=Evidence.unreadable_reports),
     Disagreement(name="report_mended", find=_mended),
     Disagreement(name="failures_vary", find=_failures_vary),

@@ -22,6 +22,12 @@ def _no_end(evidence: Evidence) -> Broken | None:
     return Broken.of(BrokenKind.DAEMON_ERROR, "the sandbox ended without its last word, the end frame")
 
 
+def _seal_failed(evidence: Evidence) -> Broken | None:
+    if evidence.end.seal_error is None:
+        return None
+    return Broken.of(BrokenKind.SEAL_FAILED, evidence.end.seal_error)
+
+
 def _tampered(evidence: Evidence) -> Broken | None:
     if not evidence.end.tampered:
         return None
@@ -111,6 +117,7 @@ def _interrupted(evidence: Evidence) -> Broken:
 ENDINGS: tuple[Callable[[Evidence], Broken | None], ...] = (
     _sandbox_said,
     _no_end,
+    _seal_failed,
     _tampered,
     _session_limit,
     _killed,

@@ -95,8 +95,12 @@ def fingerprint(
     problem = problem or load_problem(Path(evaluation.problem_path))
     ingredients = _Ingredients(
         submission=hasher.digest(Path(evaluation.submission)),
-        tests=hasher.digest(problem.tests, goes_along(problem, evaluation.checkpoint)),
-        assets=tuple((name, hasher.digest(path)) for name, path in sorted(problem.static_assets.items())),
+        tests=hasher.shared_digest(
+            problem.tests, evaluation.checkpoint, goes_along(problem, evaluation.checkpoint)
+        ),
+        assets=tuple(
+            (name, hasher.shared_digest(path)) for name, path in sorted(problem.static_assets.items())
+        ),
         checkpoint=evaluation.checkpoint,
         test_modules=tuple(problem.test_modules(evaluation.checkpoint)),
         markers=tuple(sorted((name, marker.group.value) for name, marker in problem.markers.items())),

@@ -1,18 +1,100 @@
-"""Which tests a checkpoint has: collected without a submission, twice, and kept."""
+"""Which tests a checkpoint has: collected without a submission, twice, and kept.
 
+Python seeds its hashes at random in each process, so two collections that agree do not depend on them.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
 import msgspec
 
 from engine.integrity import expected_ids
-from engine.problem import ProblemConfig
-from engine.sandbox import Job, Progress, Sandbox
+from engine.results import Broken, BrokenKind, Fault
+from engine.sandbox import Job, Progress, Run, Sandbox
+
+
+class Expectation(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known about the tests of a checkpoint."""
+
+    # None where collecting is unstable or impossible without a submission.
+    ids: tuple[str, ...] | None = None
+    # Collecting needs the submission: its code runs inside the grader, which no seal survives.
+    needs_submission: bool = False
+
+
+UNKNOWN = Expectation()
+_DECODER = msgspec.json.Decoder(Expectation)
 
 
 class Expectations:
-    """The expected ids of every checkpoint that was asked for."""
+    """The expectations of every checkpoint that was asked for, kept in a folder."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
         self._sandbox = sandbox
+        self._folder = folder
+        self._known: dict[str, Expectation] = {}
+        self._in_flight: dict[str, anyio.Lock] = {}
 
-    async def of(self, job: Job, problem: ProblemConfig, checkpoint: str) -> tuple[str, ...] | None:
-        """Return the ids to expect, None where that is not known."""
-        return None
+    async def of(self, collecting: Job) -> Expectation:
+        """Return what to expect of a job's tests; the job itself must have no submission."""
+        if collecting.mode == "uvx":
+            return UNKNOWN
+        key = _key(collecting)
+        async with self._in_flight.setdefault(key, anyio.Lock()):
+            if key not in self._known:
+                found = await anyio.to_thread.run_sync(self._read, key)
+                found = found or await self._collect(collecting, key)
+                if found is None:
+                    return UNKNOWN  # not kept: the next time may tell
+                self._known[key] = found
+        return self._known[key]
+
+    async def _collect(self, job: Job, key: str) -> Expectation | None:
+        runs = [await self._sandbox.run(job, _ignore) for _ in range(2)]
+        if any(_is_infrastructure(run) for run in runs):
+            return None
+        failed = all(run.end is not None and run.end.exit_code not in (0, 5) for run in runs)
+        found = Expectation(ids=expected_ids(runs), needs_submission=failed)
+        await anyio.to_thread.run_sync(self._write, key, found)
+        return found
+
+    def _read(self, key: str) -> Expectation | None:
+        try:
+            return _DECODER.decode((self._folder / f"{key}.json").read_bytes())
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def _write(self, key: str, found: Expectation) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=self._folder)
+        with os.fdopen(descriptor, "wb") as target:
+            target.write(msgspec.json.encode(found))
+        Path(temporary).replace(self._folder / f"{key}.json")
+
+
+def _is_infrastructure(run: Run) -> bool:
+    broken: Broken | None = run.broken
+    if run.end is not None and run.end.seal_error is not None:
+        return True
+    return broken is not None and (broken.fault is Fault.INFRASTRUCTURE or broken.kind in _OURS)
+
+
+# A collection without a submission that takes too long was starved.
+_OURS = frozenset({BrokenKind.EVALUATION_TIMEOUT, BrokenKind.SESSION_TIMEOUT})
+
+
+def _key(job: Job) -> str:
+    hasher = hashlib.sha256()
+    parts = (job.image, job.toolchain.key, job.test_files, job.entrypoint, job.checkpoint, job.env)
+    hasher.update(msgspec.json.encode(parts))
+    for archive in job.archives:
+        hasher.update(archive.data if isinstance(archive.data, bytes) else archive.data.read_bytes())
+    return hasher.hexdigest()
+
+
+def _ignore(_progress: Progress) -> None:
+    pass

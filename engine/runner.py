@@ -15,7 +15,7 @@ import msgspec
 
 from engine.environment import EnvironmentSpec, Limits, entry_command
 from engine.evaluation import Versions
-from engine.expectations import Expectations
+from engine.expectations import Expectation, Expectations
 from engine.grading import Rubric, grade
 from engine.integrity import examine
 from engine.locks import Locks
@@ -39,7 +39,8 @@ class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, sandbox: Sandbox, prepare_at_once: int = 2) -> "Workshop":
         """Set up everything around a sandbox."""
         preparer = Preparer(sandbox, Locks(state_folder() / "locks"), prepare_at_once)
-        return cls(sandbox=sandbox, preparer=preparer, expectations=Expectations(sandbox))
+        expectations = Expectations(sandbox, state_folder() / "expectations")
+        return cls(sandbox=sandbox, preparer=preparer, expectations=expectations)
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +60,7 @@ class Needs(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     toolchain: Preparation
     environment: Preparation
+    bare: Preparation
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,6 +69,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     toolchain: Prepared
     environment: Prepared
+    # An environment without set-up: nothing of any submission is in it.
+    bare: Prepared
     tree: TestTree
 
 
@@ -116,15 +120,17 @@ class PytestRunner:
         if isinstance(job, Broken):
             return Evaluated(results=self._unjudged(job, {"prepare": prepared}))
         try:
-            expected = await workshop.expectations.of(job, self.problem, self.checkpoint.name)
-            begun = time.monotonic()
+            expected = await workshop.expectations.of(_collecting(job, ground))
+            if expected.needs_submission:
+                job = msgspec.structs.replace(job, sealed=False)
+            prepared = time.monotonic() - started
             run = await workshop.sandbox.run(job, on_progress)
         finally:
             await anyio.to_thread.run_sync(_discard, job.archives)
         if run.broken is not None and run.broken.kind is BrokenKind.DAEMON_ERROR:
             workshop.preparer.forget(ground.toolchain)
             workshop.preparer.forget(ground.environment)
-        timings = {"prepare": prepared, "run": time.monotonic() - begun, **run.timings}
+        timings = {"prepare": prepared, "run": time.monotonic() - started - prepared, **run.timings}
         return self._conclude(job, ground, run, expected, timings)
 
     async def versions(self, workshop: Workshop) -> Versions | None:
@@ -153,9 +159,12 @@ class PytestRunner:
         own = await anyio.to_thread.run_sync(
             environment_preparation, environment, digest, self.submission_path, self.limits.setup
         )
-        if isinstance(own, Broken):
-            return own
-        return Needs(digest=digest, toolchain=toolchain, environment=own)
+        bare = environment_preparation(
+            msgspec.structs.replace(environment, setup=()), digest, self.submission_path, self.limits.setup
+        )
+        if isinstance(own, Broken) or isinstance(bare, Broken):
+            return own if isinstance(own, Broken) else bare
+        return Needs(digest=digest, toolchain=toolchain, environment=own, bare=bare)
 
     async def _prepare(self, workshop: Workshop) -> Ground | Broken:
         needs = await self._needs(workshop)
@@ -165,6 +174,9 @@ class PytestRunner:
             toolchain = await workshop.preparer.get(needs.toolchain)
             if isinstance(toolchain, Broken):
                 return toolchain
+            bare = await workshop.preparer.get(needs.bare)
+            if isinstance(bare, Broken):
+                return bare
             own = await workshop.preparer.get(needs.environment)
             if isinstance(own, Broken):
                 return own
@@ -172,7 +184,7 @@ class PytestRunner:
             await anyio.to_thread.run_sync(_discard, needs.environment.archives)
         hide = self.environment.hide_tests
         tree = await anyio.to_thread.run_sync(test_tree, self.problem, self.checkpoint.name, hide)
-        return Ground(digest=needs.digest, toolchain=toolchain, environment=own, tree=tree)
+        return Ground(digest=needs.digest, toolchain=toolchain, environment=own, bare=bare, tree=tree)
 
     async def _job(self, ground: Ground, evaluation_id: str) -> Job | Broken:
         environment, problem = self.environment, self.problem
@@ -208,14 +220,11 @@ class PytestRunner:
         job: Job,
         ground: Ground,
         run: Run,
-        expected: tuple[str, ...] | None,
+        expected: Expectation,
         timings: Mapping[str, float],
     ) -> Evaluated:
         examination = examine(
-            run,
-            expected,
-            has_channel=job.mode != "uvx",
-            imports_submission=self.problem.imports_submission,
+            run, expected.ids, has_channel=job.mode != "uvx", imports_submission=not job.sealed
         )
         tests = grade(examination.tests, self._rubric())
         passed, total = tally(tests)
@@ -276,6 +285,18 @@ class PytestRunner:
 def grader_version() -> str:
     """Name the grader by what it does: a change of its code makes stored results stale."""
     return hashlib.sha256(bundle()).hexdigest()[:16]
+
+
+def _collecting(job: Job, ground: Ground) -> Job:
+    """Return the job that only collects, in an environment and a workspace without any submission."""
+    return msgspec.structs.replace(
+        job,
+        collect_only=True,
+        environment=ground.bare,
+        archives=ground.tree.archives,
+        network="none",
+        sealed=True,
+    )
 
 
 def _discard(archives: tuple[Archive, ...]) -> None:

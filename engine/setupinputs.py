@@ -4,6 +4,7 @@ Declared inputs are taken as they are. Where nothing is declared, a few plain co
 (`TOOLS` below); everything that is not plainly one of them depends on the whole submission.
 """
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -101,10 +102,10 @@ def _with_references(mains: Sequence[str], submission: Path) -> set[str] | None:
     found: set[str] = set()
     pending = list(mains)
     while pending:
-        name = str(PurePosixPath(pending.pop()))
+        name = posixpath.normpath(pending.pop())
         if name in found:
             continue
-        if name.startswith("/") or ".." in PurePosixPath(name).parts or _through_link(submission, name):
+        if name.startswith(("/", "..")) or _through_link(submission, name):
             return None
         found.add(name)
         references = _references(submission / name)

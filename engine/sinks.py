@@ -8,7 +8,7 @@ of structlog's own kind can be put in front, to add or to take away fields. A re
 import os
 import stat
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Protocol
@@ -67,12 +67,18 @@ class JsonLines:
         self._output = output
         self._settings = settings
         self._lines = _Lines()
-        self._logger = structlog.wrap_logger(
+        logger = structlog.wrap_logger(
             self._lines,
             processors=[*settings.processors, _render_event if settings.content == "events" else _render],
             wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.level]),
             context_class=dict,
         )
+        self._log_at: Mapping[Level, Callable[..., object]] = {
+            "debug": logger.debug,
+            "info": logger.info,
+            "warning": logger.warning,
+            "error": logger.error,
+        }
 
     async def write(self, events: Sequence[Event]) -> bool:
         """Write events in order; False once nobody reads any more."""
@@ -88,9 +94,10 @@ class JsonLines:
     def _log(self, event: Event) -> None:
         name = str(event.__struct_config__.tag)
         if self._settings.content == "events":
-            self._logger.log(_LEVELS[event.level], name, **_fields(event))
+            self._log_at[event.level](name, **_fields(event))
         elif isinstance(event, EvaluationFinished):
-            self._logger.log(_LEVELS["error"], name, **_fields(event.result))
+            # A result is written whatever the level.
+            self._log_at["error"](name, **_fields(event.result))
 
 
 class Stream:

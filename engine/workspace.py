@@ -26,6 +26,8 @@ FILE_LIMIT = 50_000
 IN_MEMORY = 4 << 20
 # Made by the engine in every container, so that one that was shipped would only be hidden.
 NOT_COPIED = frozenset({".venv"})
+# Tests have one time, so that equal trees give equal archives.
+TEST_TIME = 1_577_836_800
 BUILTIN_MARKERS = {
     "error": "error-handling / edge-case tests",
     "functionality": "non-core / nice-to-have tests",
@@ -209,7 +211,7 @@ def _add_problem_path(
         raise UserError(f"{path}: leads out of the problem {problem.name}; put a copy inside it")
     status = path.stat()
     member = tarfile.TarInfo(name)
-    member.mtime = int(status.st_mtime)
+    member.mtime = TEST_TIME
     if path.is_dir():
         member.type, member.mode = tarfile.DIRTYPE, 0o755
         archive.addfile(member)
@@ -225,7 +227,7 @@ def _add_problem_path(
 def _add_text(archive: tarfile.TarFile, name: str, text: str) -> None:
     data = text.encode()
     member = tarfile.TarInfo(name)
-    member.size = len(data)
+    member.size, member.mtime = len(data), TEST_TIME
     archive.addfile(member, io.BytesIO(data))
 
 

@@ -157,6 +157,7 @@ class Watch:
         self.command_limits = 0
         self.stopped = 0
         self.tampered = []
+        self.imported = []
         self.sealed = False
         self.seal_error = None
         self.timings = {}
@@ -279,6 +280,8 @@ class Watch:
             self.seal_error = json.loads(payload)
         elif kind == grader.TAMPERED:
             self.tampered.append(json.loads(payload))
+        elif kind == grader.IMPORTED:
+            self.imported.append(json.loads(payload))
         elif kind == grader.LIMIT:
             self.hear_limit(json.loads(payload))
         elif kind == grader.FINISHING:
@@ -320,6 +323,8 @@ class Watch:
             "pids_exhausted": evidence.refused_forks() > 0,
             "stopped": self.stopped,
             "tampered": self.tampered,
+            "imported": self.imported,
+            "sockets": evidence.sockets(),
             "sealed": self.sealed,
             "seal_error": self.seal_error,
             "timings": self.timings,

@@ -18,6 +18,7 @@ UNSEALABLE = b"u"
 FINISHING = b"f"
 FINISHED = b"g"
 TAMPERED = b"w"
+IMPORTED = b"i"
 LIMIT = b"l"
 
 
@@ -142,12 +143,14 @@ def limit_commands(seconds, line):
 
 
 class Deputy:
-    """An audit hook that notices when a planted link leads the grader into its own tree."""
+    """An audit hook: notices links that lead the grader into its own tree, and code of the submission in it."""
 
     EVENTS = frozenset(("open", "os.listdir", "os.scandir", "shutil.copyfile", "shutil.copytree", "os.link"))
 
-    def __init__(self, root, line):
+    def __init__(self, root, workspace, line):
         self.root = os.path.realpath(root) + os.sep
+        self.workspace = os.path.realpath(workspace) + os.sep
+        self.imported = False
         self.trusted = (self.root, sys.prefix + os.sep, sys.base_prefix + os.sep)
         self.own_links = set()
         self.line = line
@@ -155,6 +158,8 @@ class Deputy:
     def __call__(self, event, args):
         if event == "os.symlink" and isinstance(args[1], (str, bytes, os.PathLike)):
             self._note_own_link(args)
+        elif event == "exec":
+            self._note_import(getattr(args[0], "co_filename", ""))
         elif event in self.EVENTS and isinstance(args[0], (str, bytes, os.PathLike)):
             self._check(args[0])
 
@@ -163,6 +168,14 @@ class Deputy:
             self.own_links.add(os.path.abspath(os.fsdecode(args[1])))
         except OSError:
             pass
+
+    def _note_import(self, name):
+        # Said before the code runs: what it does afterwards cannot take it back.
+        if self.imported or name.startswith("<"):
+            return
+        if os.path.abspath(name).startswith(self.workspace):
+            self.imported = True
+            self.line.say(IMPORTED, name)
 
     def _check(self, given):
         try:
@@ -236,7 +249,7 @@ def run(job, layout, line):
     if job["limits"]["command"]:
         limit_commands(job["limits"]["command"], line)
     if sealed:
-        sys.addaudithook(Deputy(layout["root"], line))
+        sys.addaudithook(Deputy(layout["root"], layout["workspace"], line))
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     sys.argv = ["pytest"]

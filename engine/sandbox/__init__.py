@@ -118,6 +118,10 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     pids_exhausted: bool = False
     stopped: int = 0
     tampered: tuple[str, ...] = ()
+    # Files of the submission that tests loaded into the grader's own process, which no seal survives.
+    imported: tuple[str, ...] = ()
+    # Connections that the network of this job still remembers.
+    sockets: int = 0
     sealed: bool = False
     # Why the seal could not be shown to hold; there is no verdict then.
     seal_error: str | None = None
@@ -170,6 +174,3 @@ class Sandbox(Protocol):
 
     async def sweep(self) -> int:
         """Remove what dead runs left behind; return how many things that were."""
-
-    async def aclose(self) -> None:
-        """Let go of everything that this sandbox holds."""

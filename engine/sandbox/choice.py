@@ -12,23 +12,20 @@ from engine.sandbox import Sandbox
 @contextlib.asynccontextmanager
 async def open_sandbox(name: SandboxName, run_id: str = "") -> AsyncIterator[Sandbox]:
     """Open a sandbox, removing first what dead runs left in it."""
-    sandbox = await _open(name, run_id or secrets.token_hex(8))
-    try:
+    async with _open(name, run_id or secrets.token_hex(8)) as sandbox:
         await sandbox.sweep()
         yield sandbox
-    finally:
-        await sandbox.aclose()
 
 
-async def _open(name: SandboxName, run_id: str) -> Sandbox:
+def _open(name: SandboxName, run_id: str) -> contextlib.AbstractAsyncContextManager[Sandbox]:
     match name:
         case "docker":
             from engine.sandbox.docker import DockerSandbox
 
-            return await DockerSandbox.connect(run_id)
+            return DockerSandbox.open(run_id)
         case "local":
             from engine.sandbox.local import LocalSandbox
 
-            return LocalSandbox()
+            return contextlib.nullcontext(LocalSandbox())
         case _:
             assert_never(name)

@@ -1,90 +1,92 @@
 """Docker: a fresh container for each job, one attached stream, nothing left behind.
 
-The only file that knows aiodocker. Expected failures of the daemon become `Broken` values here.
-Prepared things are kept as named volumes, mounted read-only; see `engine/README.md` for why.
+The only file that knows aiodocker. Expected failures of the daemon become `Broken` values here. Prepared
+things are kept as named volumes, which every container that needs them mounts read-only.
 """
 
 import contextlib
 import json
 import os
+import re
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any, BinaryIO
 
 import aiodocker
 import aiohttp
 import anyio
+import anyio.abc
 import msgspec
 
 from engine import owner
 from engine.errors import SandboxUnavailable
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Job, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox.containers import (
+    PATHS,
+    Config,
+    evaluation_config,
+    keeper_config,
+    preparation_config,
+    volume_filler_config,
+    volume_name,
+)
 from engine.sandbox.launch import (
     Identity,
-    Paths,
     certificate_archives,
     evaluation_header,
-    prepared_of,
     preparation_header,
+    prepared_of,
     run_of,
 )
 from engine.sandbox.uvprogram import uv_programs
-from engine.sandbox.wire import Transcript, TransportClosed, converse, launcher_command
+from engine.sandbox.wire import Transcript, TransportClosed, converse
 
-PATHS = Paths(
-    workspace="/workspace",
-    environment="/workspace/.venv",
-    temporary="/tmp",
-    home="/tmp/home",
-    scratch="/scbench",
-    toolchain="/opt/scbench",
-    uv="/opt/scbench/uv",
-    certificates="/tmp/certificates",
-)
 DAEMON_ERRORS = (aiodocker.DockerError, aiohttp.ClientError, OSError, TimeoutError)
-# The launcher makes the submission's files and processes, and ends the latter; it needs nothing else of root.
-CAPABILITIES = ("CHOWN", "SETUID", "SETGID", "KILL")
 FIRST_UID = 100_000
-SCRATCH_SIZE = 1 << 30
-TOOLCHAIN_SIZE = 4 << 30
+GRADER_OFFSET = 2_000_000
+NO_PROGRAM = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
+
+
+class Slot:
+    """A place for one container at a time: a uid of its own, and perhaps a network that is ready."""
+
+    def __init__(self, uid: int) -> None:
+        self.who = Identity(isolate=True, uid=uid, gid=uid, grader_gid=uid + GRADER_OFFSET)
+        self.keeper: Any = None
+        # The keeper's standard input: it ends with it.
+        self.lifeline: Any = None
 
 
 class DockerSandbox:
-    """Runs jobs in containers of one Docker daemon."""
+    """Runs jobs in containers of one Docker daemon; use it within `open`."""
 
     name = "docker"
 
-    def __init__(self, client: aiodocker.Docker, connector: aiohttp.BaseConnector | None, run_id: str) -> None:
+    def __init__(self, client: aiodocker.Docker, run_id: str, background: anyio.abc.TaskGroup) -> None:
         self._client = client
-        self._connector = connector
         self._run_id = run_id
-        self._slots: set[int] = set()
+        # Removes containers while their results are already on their way.
+        self._background = background
         self._images: dict[str, dict[str, Any]] = {}
         self._image_lock = anyio.Lock()
         # Processes of different engines must not share a uid either: the kernel counts by uid.
-        self._first_uid = FIRST_UID + (os.getpid() % 4096) * 256
+        self._next_uid = FIRST_UID + (os.getpid() % 4096) * 256
+        self._free: list[Slot] = []
 
     @classmethod
-    async def connect(cls, run_id: str) -> "DockerSandbox":
+    @contextlib.asynccontextmanager
+    async def open(cls, run_id: str) -> AsyncIterator["DockerSandbox"]:
         """Connect to the daemon that the environment names, or raise SandboxUnavailable."""
-        host = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
-        client = None
-        connector = _connector(host)
-        try:
-            client = aiodocker.Docker(url=_url(host), connector=connector)
-            with anyio.fail_after(10):
-                await client.version()
-        except (*DAEMON_ERRORS, ValueError) as error:
-            await _close(client, connector)
-            raise SandboxUnavailable(
-                f"no Docker daemon answers at {host} ({_reason(error)}); start one, set DOCKER_HOST, "
-                "or use --sandbox local, which does not isolate"
-            ) from error
-        return cls(client, connector, run_id)
+        async with _connected() as client, anyio.create_task_group() as background:
+            sandbox = cls(client, run_id, background)
+            try:
+                yield sandbox
+            finally:
+                with anyio.move_on_after(30, shield=True):
+                    await sandbox._close_slots()
 
     async def image_digest(self, image: str) -> str | Broken:
         """Make sure that the image is there, pulling it if need be, and tell its digest or id."""
@@ -114,12 +116,11 @@ class DockerSandbox:
 
     async def prepare(self, preparation: Preparation) -> Prepared | Broken:
         """Return the volume with what was asked for, making it if it is not there yet."""
-        volume = f"scbench-{preparation.kind}-{preparation.key[:32]}"
+        volume = volume_name(preparation.kind, preparation.key)
         try:
-            found = await self._find_prepared(volume)
-            return found or await self._make(preparation, volume)
+            return await self._find_prepared(volume) or await self._make(preparation, volume)
         except DAEMON_ERRORS as error:
-            return Broken.of(BrokenKind.DAEMON_ERROR, f"while preparing: {_reason(error)}")
+            return _preparation_failure(preparation, error)
 
     async def _find_prepared(self, volume: str) -> Prepared | None:
         try:
@@ -132,9 +133,9 @@ class DockerSandbox:
         return msgspec.json.decode(record, type=Prepared) if record else None
 
     async def _make(self, preparation: Preparation, volume: str) -> Prepared | Broken:
-        image = self._images[preparation.image]
-        made: Prepared | Broken = Broken.of(BrokenKind.DAEMON_ERROR, "uv does not run in this image")
-        for uv in uv_programs(image.get("Architecture", "")):
+        architecture = str(self._images[preparation.image].get("Architecture", ""))
+        made: Prepared | Broken = Broken.of(BrokenKind.TOOLCHAIN_UNRESOLVABLE, "uv does not run in this image")
+        for uv in uv_programs(architecture):
             with tempfile.TemporaryFile(prefix="scbench-") as packed:
                 transcript = await self._run_preparation(preparation, uv, packed)
                 made = prepared_of(preparation, transcript)
@@ -142,38 +143,27 @@ class DockerSandbox:
                     packed.seek(0)
                     await self._fill_volume(volume, preparation, made, packed)
                     return made
-            if transcript.outcome is None or not uv_did_not_run(transcript.outcome.output):
+            if transcript.outcome is None or not _uv_did_not_run(transcript.outcome.output):
                 return made
         return made
 
-    async def _run_preparation(self, preparation: Preparation, uv: Any, packed: BinaryIO) -> Transcript:
-        async with self._slot() as who:
-            header = preparation_header(
-                preparation, PATHS, who, self._image_environment(preparation.image), send=True
-            )
-            config = preparation_config(preparation, who)
-            transcript = Transcript(str(header["nonce"]), lambda _: None, packed)
-            with anyio.move_on_after(preparation.timeout + 60):
-                async with self._container(config) as transport:
-                    archives = (uv, *certificate_archives(), *preparation.archives)
-                    await converse(transport, header, archives, transcript)
-            return transcript
+    async def _run_preparation(self, preparation: Preparation, uv: Archive, packed: BinaryIO) -> Transcript:
+        slot = self._take_slot()
+        base = self._image_environment(preparation.image)
+        header = preparation_header(preparation, PATHS, slot.who, base, send=True)
+        transcript = Transcript(str(header["nonce"]), lambda _: None, packed)
+        archives = (uv, *certificate_archives(), *preparation.archives)
+        with anyio.move_on_after(preparation.timeout + 60):
+            async with self._container(preparation_config(preparation, slot.who), slot) as transport:
+                await converse(transport, header, archives, transcript)
+        return transcript
 
     async def _fill_volume(
         self, volume: str, preparation: Preparation, made: Prepared, packed: BinaryIO
     ) -> None:
-        labels = self._labels() | {
-            "scbench.kind": preparation.kind,
-            "scbench.record": msgspec.json.encode(made).decode(),
-        }
-        await self._client.volumes.create({"Name": volume, "Labels": labels})
-        config = {
-            "Image": preparation.image,
-            "Entrypoint": ["/"],
-            "Labels": self._labels(),
-            "HostConfig": {"Mounts": [_volume(volume, "/prepared", read_only=False)], "NetworkMode": "none"},
-        }
-        container = await self._create(config)
+        record = {"scbench.kind": preparation.kind, "scbench.record": msgspec.json.encode(made).decode()}
+        await self._client.volumes.create({"Name": volume, "Labels": self._labels() | record})
+        container = await self._create(volume_filler_config(preparation.image, volume))
         try:
             await container.put_archive("/prepared", packed)
         finally:
@@ -181,20 +171,21 @@ class DockerSandbox:
 
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Run one job in a fresh container and remove it, whatever happens."""
-        async with self._slot() as who:
-            header = evaluation_header(job, PATHS, who, self._image_environment(job.image))
-            transcript = Transcript(str(header["nonce"]), on_progress)
-            on_progress(Progress(phase="start"))
-            broken: Broken | None = None
-            try:
-                with anyio.move_on_after(job.limits.evaluation) as scope:
-                    async with self._container(evaluation_config(job, who, self._cpus())) as transport:
-                        await converse(transport, header, job.archives, transcript)
-                if scope.cancelled_caught:
-                    detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
-                    broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
-            except DAEMON_ERRORS as error:
-                broken = Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
+        slot = self._take_slot()
+        header = evaluation_header(job, PATHS, slot.who, self._image_environment(job.image))
+        transcript = Transcript(str(header["nonce"]), on_progress)
+        on_progress(Progress(phase="start"))
+        config = evaluation_config(job, slot.who, self._network(job, slot), float(os.cpu_count() or 1))
+        broken: Broken | None = None
+        try:
+            with anyio.move_on_after(job.limits.evaluation) as scope:
+                async with self._container(config, slot, transcript) as transport:
+                    await converse(transport, header, job.archives, transcript)
+            if scope.cancelled_caught:
+                detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
+                broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
+        except DAEMON_ERRORS as error:
+            broken = Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
         return await self._conclude(job, transcript, broken)
 
     async def _conclude(self, job: Job, transcript: Transcript, broken: Broken | None) -> Run:
@@ -210,40 +201,87 @@ class DockerSandbox:
     async def _forget(self, job: Job, path: str) -> None:
         prepared = job.toolchain if path == PATHS.toolchain else job.environment
         with contextlib.suppress(*DAEMON_ERRORS):
-            name = f"scbench-{prepared.kind}-{prepared.key[:32]}"
-            await self._client._query_json(f"volumes/{name}", method="DELETE")
+            name = volume_name(prepared.kind, prepared.key)
+            await self._client._query(f"volumes/{name}", method="DELETE")
 
-    def _cpus(self) -> float:
-        return float(os.cpu_count() or 1)
+    # Slots and networks
+
+    def _take_slot(self) -> Slot:
+        if self._free:
+            return self._free.pop()
+        self._next_uid += 1
+        return Slot(self._next_uid - 1)
+
+    def _network(self, job: Job, slot: Slot) -> str:
+        if job.mode == "uvx":
+            return "bridge"
+        if job.network == "none" and slot.keeper is not None:
+            return f"container:{slot.keeper.id}"
+        return job.network
+
+    async def _give_back(self, container: Any, slot: Slot, transcript: Transcript | None) -> None:
+        """Remove a container, then see to the slot's network, then let others have the slot."""
+        with anyio.CancelScope(shield=True):
+            await self._delete(container)
+            # A network that remembers connections would let one evaluation disturb the next.
+            clean = transcript is not None and transcript.end is not None and not transcript.end.sockets
+            if not clean:
+                await self._close_slot(slot)
+            elif slot.keeper is None:
+                await self._open_keeper(container, slot)
+            self._free.append(slot)
+
+    async def _open_keeper(self, container: Any, slot: Slot) -> None:
+        with anyio.move_on_after(20), contextlib.suppress(*DAEMON_ERRORS):
+            image = container.image
+            keeper = await self._create(keeper_config(image, "python3"))
+            slot.keeper = keeper
+            slot.lifeline = keeper.attach(stdin=True, stdout=True, stderr=True)
+            await slot.lifeline.__aenter__()
+            await keeper.start()
+            return
+        await self._close_slot(slot)
+
+    async def _close_slot(self, slot: Slot) -> None:
+        keeper, lifeline = slot.keeper, slot.lifeline
+        slot.keeper = slot.lifeline = None
+        if lifeline is not None:
+            with contextlib.suppress(*DAEMON_ERRORS):
+                await lifeline.close()
+        if keeper is not None:
+            await self._delete(keeper)
+
+    async def _close_slots(self) -> None:
+        async with anyio.create_task_group() as group:
+            for slot in self._free:
+                group.start_soon(self._close_slot, slot)
+
+    # Containers
 
     @contextlib.asynccontextmanager
-    async def _slot(self) -> AsyncIterator[Identity]:
-        slot = next(number for number in range(len(self._slots) + 1) if number not in self._slots)
-        self._slots.add(slot)
-        uid = self._first_uid + slot
+    async def _container(
+        self, config: Config, slot: Slot, transcript: Transcript | None = None
+    ) -> AsyncIterator["AttachedStream"]:
         try:
-            yield Identity(isolate=True, uid=uid, gid=uid, grader_gid=uid + 2_000_000)
-        finally:
-            self._slots.discard(slot)
-
-    @contextlib.asynccontextmanager
-    async def _container(self, config: dict[str, Any]) -> AsyncIterator["AttachedStream"]:
-        config["Labels"] = self._labels()
-        container = await self._create(config)
+            container = await self._create(config)
+        except BaseException:
+            self._free.append(slot)
+            raise
+        container.image = config["Image"]
         try:
             # Attached before it starts: attaching to a container that has ended waits for ever.
             async with container.attach(stdin=True, stdout=True, stderr=True) as stream:
                 with anyio.CancelScope(shield=True):
                     await container.start()
-                yield AttachedStream(stream, container)
+                yield AttachedStream(stream)
         finally:
-            await self._delete(container)
+            self._background.start_soon(self._give_back, container, slot, transcript)
 
-    async def _create(self, config: dict[str, Any]) -> Any:
+    async def _create(self, config: Config) -> Any:
         # A cancelled request may still make the container, so it runs to its end.
         name = f"scbench-{uuid.uuid4().hex[:16]}"
         with anyio.CancelScope(shield=True):
-            return await self._client.containers.create(config, name=name)
+            return await self._client.containers.create(config | {"Labels": self._labels()}, name=name)
 
     async def _delete(self, container: Any) -> None:
         with anyio.move_on_after(30, shield=True), contextlib.suppress(*DAEMON_ERRORS):
@@ -264,23 +302,17 @@ class DockerSandbox:
     async def sweep(self) -> int:
         """Remove the containers of engines that are dead; return how many there were."""
         found = await self._client.containers.list(all=True, filters=json.dumps({"label": ["scbench.owner"]}))
-        dead = [c for c in found if owner.is_dead(c["Labels"]["scbench.owner"])]
+        dead = [one for one in found if owner.is_dead(one["Labels"]["scbench.owner"])]
         for container in dead:
             await self._delete(container)
         return len(dead)
-
-    async def aclose(self) -> None:
-        """Close the connections to the daemon."""
-        await _close(self._client, self._connector)
 
 
 class AttachedStream:
     """The stream to one container, as frames want it; its standard error is the launcher's own trouble."""
 
-    def __init__(self, stream: Any, container: Any) -> None:
+    def __init__(self, stream: Any) -> None:
         self._stream = stream
-        self._container = container
-        self.trouble = b""
 
     async def send(self, data: bytes) -> None:
         """Send bytes to the launcher."""
@@ -294,103 +326,27 @@ class AttachedStream:
         while (message := await self._stream.read_out()) is not None:
             if message.stream == 1:
                 return bytes(message.data)
-            self.trouble = (self.trouble + message.data)[-4096:]
         return b""
 
 
-def evaluation_config(job: Job, who: Identity, cpus: float) -> dict[str, Any]:
-    """Return the container of one evaluation."""
-    resources = job.resources
-    config = _base_config(job.image, PATHS.grader_python, job.runtime)
-    config["HostConfig"] |= {
-        "NetworkMode": "bridge" if job.mode == "uvx" else job.network,
-        "Memory": resources.memory,
-        "MemorySwap": resources.memory,
-        "NanoCpus": int(min(resources.cpus, cpus) * 1e9),
-        "PidsLimit": resources.pids,
-        "ShmSize": resources.shared_memory,
-        "Ulimits": [{"Name": "nofile", "Soft": resources.open_files, "Hard": resources.open_files}],
-        "Tmpfs": {
-            PATHS.workspace: _tmpfs(resources.disk, f"mode=755,uid={who.uid},gid={who.gid}"),
-            PATHS.temporary: _tmpfs(resources.disk, "mode=1777"),
-            PATHS.scratch: _tmpfs(SCRATCH_SIZE, "mode=711"),
-        },
-        "Mounts": [
-            _volume(f"scbench-toolchain-{job.toolchain.key[:32]}", PATHS.toolchain),
-            _volume(f"scbench-environment-{job.environment.key[:32]}", PATHS.environment),
-        ],
-    }
-    return config
-
-
-def preparation_config(preparation: Preparation, who: Identity) -> dict[str, Any]:
-    """Return the container of one preparation: with a network, without tests or volumes."""
-    resources = preparation.resources
-    config = _base_config(preparation.image, preparation.python, preparation.runtime)
-    size = TOOLCHAIN_SIZE if preparation.kind == "toolchain" else resources.disk
-    memory = resources.memory + 2 * size  # files in a tmpfs count as memory
-    config["HostConfig"] |= {
-        "NetworkMode": "bridge",
-        "Memory": memory,
-        "MemorySwap": memory,
-        "PidsLimit": max(resources.pids, 256),
-        "ShmSize": resources.shared_memory,
-        "Tmpfs": {
-            PATHS.workspace: _tmpfs(size, f"mode=755,uid={who.uid},gid={who.gid}"),
-            PATHS.temporary: _tmpfs(size, "mode=1777"),
-            PATHS.toolchain: _tmpfs(TOOLCHAIN_SIZE, "mode=755"),
-        },
-    }
-    return config
-
-
-def _base_config(image: str, python: str, runtime: str | None) -> dict[str, Any]:
-    return {
-        "Image": image,
-        "Entrypoint": launcher_command(python),
-        "Cmd": [],
-        "User": "0:0",
-        "WorkingDir": "/",
-        "OpenStdin": True,
-        "StdinOnce": True,
-        "AttachStdin": True,
-        "AttachStdout": True,
-        "AttachStderr": True,
-        "Tty": False,
-        "Healthcheck": {"Test": ["NONE"]},
-        "HostConfig": {
-            "AutoRemove": True,
-            "ReadonlyRootfs": True,
-            "CapDrop": ["ALL"],
-            "CapAdd": list(CAPABILITIES),
-            "SecurityOpt": ["no-new-privileges"],
-            "LogConfig": {"Type": "none"},
-            **({"Runtime": runtime} if runtime else {}),
-        },
-    }
-
-
-def _tmpfs(size: int, options: str) -> str:
-    return f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(size // 4096, 4096)},{options}"
-
-
-def _volume(name: str, target: str, *, read_only: bool = True) -> dict[str, Any]:
-    return {
-        "Type": "volume",
-        "Source": name,
-        "Target": target,
-        "ReadOnly": read_only,
-        "VolumeOptions": {"NoCopy": True},
-    }
-
-
-def uv_did_not_run(output: str) -> bool:
-    """Tell whether the uv program itself could not be started: made for another libc or processor."""
-    return "No such file or directory: 'uv'" in output or "Exec format error" in output
-
-
-def _url(host: str) -> str | None:
-    return "unix://localhost" if host.startswith("unix://") else None
+@contextlib.asynccontextmanager
+async def _connected() -> AsyncIterator[aiodocker.Docker]:
+    host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    async with contextlib.AsyncExitStack() as stack:
+        try:
+            connector = _connector(host)
+            if connector is not None:
+                stack.push_async_callback(connector.close)
+            url = "unix://localhost" if host.startswith("unix://") else None
+            client = await stack.enter_async_context(aiodocker.Docker(url=url, connector=connector))
+            with anyio.fail_after(10):
+                await client.version()
+        except (*DAEMON_ERRORS, ValueError) as error:
+            raise SandboxUnavailable(
+                f"no Docker daemon answers at {host} ({_reason(error)})\n"
+                "Start one, set DOCKER_HOST, or use --sandbox local, which does not isolate."
+            ) from error
+        yield client
 
 
 def _connector(host: str) -> aiohttp.BaseConnector | None:
@@ -400,11 +356,16 @@ def _connector(host: str) -> aiohttp.BaseConnector | None:
     return None
 
 
-async def _close(client: aiodocker.Docker | None, connector: aiohttp.BaseConnector | None) -> None:
-    if client is not None:
-        await client.close()
-    if connector is not None:
-        await connector.close()
+def _uv_did_not_run(output: str) -> bool:
+    """Tell whether the uv program itself could not be started: made for another libc or processor."""
+    return "No such file or directory: 'uv'" in output or "Exec format error" in output
+
+
+def _preparation_failure(preparation: Preparation, error: Exception) -> Broken:
+    if isinstance(error, aiodocker.DockerError) and NO_PROGRAM.search(str(error.message)):
+        detail = f"image {preparation.image} has no {preparation.python}; choose one with Python in it"
+        return Broken.of(BrokenKind.NO_PYTHON, detail)
+    return Broken.of(BrokenKind.DAEMON_ERROR, f"while preparing: {_reason(error)}")
 
 
 def _image_failure(image: str, error: Exception) -> Broken:

@@ -125,9 +125,6 @@ class LocalSandbox:
             await anyio.to_thread.run_sync(_remove, folder)
         return len(dead)
 
-    async def aclose(self) -> None:
-        """Nothing is held between jobs."""
-
 
 async def _launch(
     python: str, header: Mapping[str, object], archives: Sequence[Archive], transcript: Transcript

@@ -62,7 +62,9 @@ def test_what_the_scbench_form_says_and_the_engine_does_not_follow_is_a_warning(
     """User, network and unknown keys are told; tests still run without a network."""
     loaded = environment(tmp_path, SCBENCH)
     assert loaded.network == "none"
-    assert [word for word in ("docker.user", "docker.network", "agent_file") if word in str(loaded.warnings)] == [
+    assert [
+        word for word in ("docker.user", "docker.network", "agent_file") if word in str(loaded.warnings)
+    ] == [
         "docker.user",
         "docker.network",
         "agent_file",
@@ -88,4 +90,6 @@ def test_a_suffix_is_never_doubled(tmp_path: Path, entry_file: str) -> None:
 def test_a_writable_mount_is_refused(tmp_path: Path) -> None:
     """No environment can give a submission a folder of the host to write into."""
     with pytest.raises(DocumentError, match="would be writable by the submission"):
-        environment(tmp_path, "type: docker\ndocker: {image: x, extra_mounts: {/data: {bind: /d, mode: rw}}}\n")
+        environment(
+            tmp_path, "type: docker\ndocker: {image: x, extra_mounts: {/data: {bind: /d, mode: rw}}}\n"
+        )

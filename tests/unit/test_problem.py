@@ -48,7 +48,10 @@ def test_prior_tests_can_be_left_out(tmp_path: Path) -> None:
 
 def test_checkpoints_win_over_the_problem(tmp_path: Path) -> None:
     """Time limit and variables of a checkpoint stand over those of its problem."""
-    config = BASE + "timeout: 20\nenv: {A: 1, B: true, V: 1.10}\ncheckpoints: {a: {timeout: 1.5, env: {A: x}}, b: {}}\n"
+    config = (
+        BASE
+        + "timeout: 20\nenv: {A: 1, B: true, V: 1.10}\ncheckpoints: {a: {timeout: 1.5, env: {A: x}}, b: {}}\n"
+    )
     loaded = problem(tmp_path, config)
     assert (loaded.timeout_for("a"), loaded.timeout_for("b")) == (1.5, 20)
     assert loaded.env_for("a") == (("A", "x"), ("B", "true"), ("V", "1.10"))
@@ -63,7 +66,9 @@ def test_groups_are_written_in_any_case(tmp_path: Path, written: str) -> None:
 
 def test_unknown_keys_are_let_pass_with_a_warning(tmp_path: Path) -> None:
     """Problems made for other tools work; what is not understood is told with its place."""
-    config = BASE + "adapter: {type: cli}\ncheckpoints:\n  a: {version: 1, specification: x, state: Core Tests}\n"
+    config = (
+        BASE + "adapter: {type: cli}\ncheckpoints:\n  a: {version: 1, specification: x, state: Core Tests}\n"
+    )
     loaded = problem(tmp_path, config)
     assert [warning.removeprefix(str(tmp_path)) for warning in loaded.warnings] == [
         "/config.yaml:3:1: unknown key `adapter`",
@@ -89,7 +94,7 @@ def test_assets_may_not_leave_the_problem(tmp_path: Path) -> None:
 
 def test_a_checkpoint_needs_its_module(tmp_path: Path) -> None:
     """A checkpoint without a test module is a mistake at that checkpoint."""
-    with pytest.raises(DocumentError, match=r"config\.yaml:3:21: checkpoint `z` has no tests/test_z\.py"):
+    with pytest.raises(DocumentError, match=r"config\.yaml:3:22: checkpoint `z` has no tests/test_z\.py"):
         problem(tmp_path, BASE + "checkpoints: {a: {}, z: {}}\n")
 
 

@@ -581,7 +581,7 @@ async def test_a_slow_reader_slows_the_run() -> None:
             await scheduler.run(items(50))
 
     finished = 0
-    async with anyio.create_task_group() as group, receive:
+    async with receive, anyio.create_task_group() as group:
         group.start_soon(run)
         async for event in receive:
             finished += isinstance(event, Finished)

@@ -11,7 +11,9 @@ from engine.setupinputs import input_files
 @pytest.fixture
 def submission(tmp_path: Path) -> Path:
     """A submission with requirement files that refer to each other."""
-    (tmp_path / "requirements.txt").write_text("click>=8 # a\n-r more/base.txt\nrich[x]==1; python_version > '3'\n")
+    (tmp_path / "requirements.txt").write_text(
+        "click>=8 # a\n-r more/base.txt\nrich[x]==1; python_version > '3'\n"
+    )
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "base.txt").write_text("-c pins.txt\n--requirement=../requirements.txt\n")
     (tmp_path / "more" / "pins.txt").write_text("anyio==4.1 \\\n  --hash=sha256:00\n")
@@ -36,10 +38,6 @@ ALL = ("more/base.txt", "more/pins.txt", "requirements.txt")
 )
 def test_plain_commands_say_their_inputs(submission: Path, command: str) -> None:
     """The requirement file and all that it refers to, round in circles or not, are the inputs."""
-    found = input_files(SetupCommand(run=command), submission)
-    # A reference that climbs out of its folder is not followed, so nothing is known then.
-    assert found in (ALL, None)
-    (submission / "more" / "base.txt").write_text("-c pins.txt\n")
     assert input_files(SetupCommand(run=command), submission) == ALL
 
 

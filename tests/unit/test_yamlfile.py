@@ -78,7 +78,9 @@ def test_without_variables_nothing_is_replaced() -> None:
 
 def test_every_mistake_is_told_with_its_place() -> None:
     """One conversion tells all mistakes, in the order in which they stand in the file."""
-    text = "nam: x\nparts:\n  first: {count: 0}\n  second: {count: 3, kind: tow}\nlisted: [a, {count: x}, 3]\n"
+    text = (
+        "nam: x\nparts:\n  first: {count: 0}\n  second: {count: 3, kind: tow}\nlisted: [a, {count: x}, 3]\n"
+    )
     with pytest.raises(DocumentError) as caught:
         convert(document(text), Outer)
     assert [(place.line, place.column, place.message) for place in caught.value.places] == [
@@ -132,7 +134,9 @@ TREES = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
-            st.sampled_from(["name", "parts", "listed", "limit", "size", "count", "kind", "either", "share", "other"]),
+            st.sampled_from(
+                ["name", "parts", "listed", "limit", "size", "count", "kind", "either", "share", "other"]
+            ),
             inner,
             max_size=5,
         )

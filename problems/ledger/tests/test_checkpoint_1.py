@@ -192,7 +192,7 @@ def test_accounts_are_sorted_by_code_point(ledger):
         ("2024-01-01 X\n A  1\n", "line 1: too few postings"),
         ("; c\n2024-01-01 X\n A  1\n B\n C\n", "line 2: more than one amount missing"),
         ("2024-01-01 X\n A  1\n B  -1.01\n", "line 1: unbalanced transaction"),
-        ("2024-01-01 X\n A  1\n B  1\nHello\n", "line 1: unbalanced transaction"),
+        ("2024-01-01 X\n A  1\n B  1\n\nHello\n", "line 1: unbalanced transaction"),
     ],
     ids=[
         "no-such-day",

@@ -1,0 +1,126 @@
+"""Problems of a few lines and submissions of one file, and a bench that runs them in a real sandbox."""
+
+import itertools
+import json
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+from engine.environment import EnvironmentSpec, Limits, Resources, SandboxName
+from engine.problem import ProblemConfig, load_problem
+from engine.results import Broken, BrokenKind, CorrectnessResults, Fault
+from engine.runner import Evaluated, PytestRunner, Workshop
+from engine.sandbox import OnProgress, Progress
+
+CONFTEST = """
+import shlex
+import subprocess
+
+import pytest
+
+
+def pytest_addoption(parser):
+    parser.addoption("--entrypoint", required=True)
+    parser.addoption("--checkpoint", required=True)
+
+
+@pytest.fixture
+def entrypoint(request):
+    return request.config.getoption("--entrypoint")
+
+
+@pytest.fixture
+def start(entrypoint):
+    def start(*arguments, **options):
+        command = [*shlex.split(entrypoint), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, **options)
+
+    return start
+"""
+# One test passes and then comes whatever a case is about.
+FIRST = "def test_first():\n    pass\n\n"
+HELLO = "print('hello')\n"
+GREETS = "def test_greets(start):\n    assert start().stdout == 'hello\\n'\n"
+SMALL = Resources(memory=256 << 20, disk=64 << 20, pids=64)
+QUICK = Limits(test=20.0, session=60.0, setup=60.0, evaluation=120.0)
+
+
+def ignore(_progress: Progress) -> None:
+    """Show no progress."""
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files of text below a folder; return the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text).lstrip("\n"), "utf-8")
+    return folder
+
+
+def write_problem(folder: Path, tests: str, files: Mapping[str, str] | None = None, **config: object) -> Path:
+    """Write a problem with one checkpoint; `config` goes into its config.yaml."""
+    settings = {"name": folder.name, "entry_file": "main", "checkpoints": {"checkpoint_1": {"version": 1}}}
+    written = {
+        "config.yaml": json.dumps(settings | config),
+        "tests/conftest.py": CONFTEST,
+        "tests/test_checkpoint_1.py": tests,
+    }
+    return write_files(folder, written | dict(files or {}))
+
+
+class Bench:
+    """A workshop, the image to use in it, and a folder for what is evaluated."""
+
+    def __init__(self, workshop: Workshop, image: str, folder: Path, sandbox: SandboxName = "docker") -> None:
+        self.workshop = workshop
+        self.folder = folder
+        self.environment = EnvironmentSpec(image=image, sandbox=sandbox, resources=SMALL)
+        self._numbers = itertools.count()
+
+    def problem(self, tests: str, files: Mapping[str, str] | None = None, **config: object) -> ProblemConfig:
+        """Make a problem with one checkpoint."""
+        return load_problem(write_problem(self.folder / f"problem{next(self._numbers)}", tests, files, **config))
+
+    def submission(self, files: Mapping[str, str] | str = HELLO) -> Path:
+        """Make a submission: its files, or the text of its main.py."""
+        written = {"main.py": files} if isinstance(files, str) else files
+        return write_files(self.folder / f"submission{next(self._numbers)}", written)
+
+    def runner(
+        self,
+        problem: ProblemConfig,
+        submission: Path,
+        limits: Limits = QUICK,
+        environment: EnvironmentSpec | None = None,
+    ) -> PytestRunner:
+        """Make the runner of one evaluation."""
+        return PytestRunner(
+            problem, problem.checkpoints[-1], environment or self.environment, submission, limits
+        )
+
+    async def evaluate(
+        self,
+        tests: str | ProblemConfig = GREETS,
+        submission: Path | str = HELLO,
+        limits: Limits = QUICK,
+        environment: EnvironmentSpec | None = None,
+        on_progress: OnProgress = ignore,
+    ) -> Evaluated:
+        """Evaluate one submission against the text of a test module, or against a problem."""
+        problem = self.problem(tests) if isinstance(tests, str) else tests
+        path = self.submission(submission) if isinstance(submission, str) else submission
+        return await self.runner(problem, path, limits, environment).evaluate(self.workshop, on_progress)
+
+
+def statuses(results: CorrectnessResults) -> dict[str, str]:
+    """Return the status of each test by its id."""
+    return {test.id: test.status for test in results.tests}
+
+
+def broken_as(results: CorrectnessResults, kind: BrokenKind, fault: Fault) -> Broken:
+    """Return why there is no verdict, having checked that it is this."""
+    assert results.broken is not None, statuses(results)
+    assert (results.broken.kind, results.broken.fault) == (kind, fault), results.broken.detail
+    return results.broken
