@@ -130,10 +130,17 @@ def policy_named(name: str) -> Policy:
 
 def judge(results: CorrectnessResults, policy: str) -> Verdict:
     """Judge results under a policy; none passes what could not be judged."""
-    passes = policy_named(policy)
-    if results.broken is not None or results.infrastructure_failure:
+    if results.infrastructure_failure:
         return Verdict.BROKEN
-    return Verdict.PASSED if passes(results.pass_counts, results.total_counts) else Verdict.FAILED
+    return verdict_of(results.broken, results.pass_counts, results.total_counts, policy)
+
+
+def verdict_of(broken: Broken | None, passed: Counts, total: Counts, policy: str) -> Verdict:
+    """Judge by counts alone, as a result line has them."""
+    passes = policy_named(policy)
+    if broken is not None:
+        return Verdict.BROKEN
+    return Verdict.PASSED if passes(passed, total) else Verdict.FAILED
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):

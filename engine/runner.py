@@ -162,8 +162,10 @@ class PytestRunner:
         bare = environment_preparation(
             msgspec.structs.replace(environment, setup=()), digest, self.submission_path, self.limits.setup
         )
-        if isinstance(own, Broken) or isinstance(bare, Broken):
-            return own if isinstance(own, Broken) else bare
+        if isinstance(own, Broken):
+            return own
+        if isinstance(bare, Broken):
+            return bare
         return Needs(digest=digest, toolchain=toolchain, environment=own, bare=bare)
 
     async def _prepare(self, workshop: Workshop) -> Ground | Broken:

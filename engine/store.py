@@ -87,7 +87,9 @@ class Store:
         self._hold_size(len(payload))
         return None
 
-    def clean(self, *, older_than: float | None = None, size_limit: int | None = None) -> Cleaned:
+    def clean(
+        self, *, older_than: float | None = None, size_limit: int | None = None, dry_run: bool = False
+    ) -> Cleaned:
         """Remove what was not used for so many seconds, then the longest unused until the rest fits."""
         now = time.time()
         files = sorted(self._files(), key=lambda file: file.used)
@@ -98,8 +100,9 @@ class Store:
             too_much = size_limit is not None and total - freed > size_limit
             abandoned = not file.path.endswith(_SUFFIX) and now - file.used > _ABANDONED
             if expired or too_much or abandoned:
-                with suppress(OSError):
-                    Path(file.path).unlink()
+                if not dry_run:
+                    with suppress(OSError):
+                        Path(file.path).unlink()
                 removed, freed = removed + 1, freed + file.size
         return Cleaned(files=removed, size=freed)
 

@@ -29,7 +29,10 @@ _FAST_JSON: msgspec.json.Decoder[Tree] = msgspec.json.Decoder()
 
 def new_yaml() -> YAML:
     """A reader of YAML 1.2, as plain as it gets."""
-    return YAML(typ="safe", pure=True)
+    yaml = YAML(typ="safe", pure=True)
+    # YAML allows an anchor to be set again; a warning on standard error would help nobody.
+    yaml.composer.warn_double_anchors = False
+    return yaml
 
 
 class TreeBuilder:

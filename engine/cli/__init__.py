@@ -15,6 +15,8 @@ COMMANDS: Mapping[str, str] = {
     "run": "Run manifests and stream verdicts.",
     "check": "Tell every mistake in manifests and in what they name.",
     "plan": "Show what would run.",
+    "judge": "Judge a finished run again under another policy.",
+    "clean": "Remove what runs left behind, and only what is ours.",
     "schema": "Print a JSON Schema.",
     "init": "Write a manifest for what is here.",
 }
@@ -43,7 +45,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="scbench-engine", prog_name="scbench")
 def cli() -> None:
-    r"""Evaluate untrusted code in batches and stream verdicts that can be trusted.
+    """Evaluate untrusted code in batches and stream verdicts that can be trusted.
 
     \b
     Example:

@@ -29,7 +29,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 )
 @click.pass_context
 def check(context: click.Context, sources: Sources, form: str) -> None:
-    r"""Check manifests and all that they name, and tell every mistake at once.
+    """Check manifests and all that they name, and tell every mistake at once.
 
     \b
     Example:

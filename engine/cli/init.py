@@ -16,7 +16,7 @@ from engine.firstmanifest import discover, first_manifest
     "--schema/--no-schema", "with_schema", default=True, help="Write manifest.schema.json for editors."
 )
 def init(manifest: Path, force: bool, with_schema: bool) -> None:
-    r"""Write a commented manifest for the problems and submissions found around it.
+    """Write a commented manifest for the problems and submissions found around it.
 
     \b
     Example:

@@ -97,7 +97,7 @@ class Overview:
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or scripts."
 )
 def plan(sources: Sources, select: tuple[str, ...], explained: bool, form: str) -> None:
-    r"""Show what would run, what is known already and what must be prepared.
+    """Show what would run, what is known already and what must be prepared.
 
     \b
     Example:

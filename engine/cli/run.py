@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -11,16 +12,19 @@ import msgspec
 from anyio.abc import TaskStatus
 from rich.console import Console
 
-from engine.batch import Batch, BatchOptions, Summary
-from engine.cli.sources import Sources, source_options
+from engine.batch import Batch, BatchOptions, Lines, Summary
+from engine.cli.sources import STANDARD_INPUT, Sources, source_options
 from engine.journal import replay, results
-from engine.manifest import Manifest
+from engine.lines import looks_like_lines, read_lines_async
+from engine.manifest import Manifest, load_base
 from engine.progress import PlainProgress
+from engine.sources import Given
 from engine.views.terminal import render
 
 
 @click.command()
 @source_options
+@click.option("--base", type=click.Path(path_type=Path), metavar="MANIFEST", help="What lines leave out.")
 @click.option("--output", type=click.Path(path_type=Path), metavar="DIR", help="Where runs are kept.")
 @click.option("--run-id", metavar="ID", help="Name the run; default: the time.")
 @click.option("--jsonl", multiple=True, metavar="PATH", help="Write results as JSON lines too; - is stdout.")
@@ -34,23 +38,36 @@ from engine.views.terminal import render
 @click.option("--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="Exit with 1 if any.")
 @click.option("--tests", "with_tests", is_flag=True, help="Put every test into the result lines.")
 @click.option("--quiet", is_flag=True, help="Show nothing but errors.")
-def run(sources: Sources, quiet: bool, no_cache: bool, **given: object) -> None:
-    r"""Run manifests and stream verdicts.
+def run(sources: Sources, base: Path | None, quiet: bool, no_cache: bool, **given: object) -> None:
+    """Run manifests and stream verdicts.
 
     \b
     Example:
       scbench run manifests/quickstart.yaml
       scbench run --problems problems outputs/my-run
+      producer | scbench run - --base leaderboard.yaml --jsonl - | consumer
       scbench run leaderboard.yaml --jsonl - | jq -r '[.id, .verdict] | @tsv'
     """
     options = msgspec.convert({**given, "use_cache": not no_cache}, BatchOptions)
-    sys.exit(anyio.run(_run, sources.load(), options, quiet))
+    lines = None
+    if sources.manifests == (STANDARD_INPUT,) and looks_like_lines(sys.stdin.buffer.peek()):
+        manifest = load_base(base, Given(problems=sources.problems, environment=sources.environment))
+        lines = read_lines_async(_standard_input(), manifest)
+    else:
+        manifest = sources.load()
+    sys.exit(anyio.run(_run, manifest, options, lines, quiet))
 
 
-async def _run(manifest: Manifest, options: BatchOptions, quiet: bool) -> int:
+async def _standard_input() -> AsyncIterator[bytes]:
+    # A thread that waits for a line that never comes must not hold up the end of the run.
+    while line := await anyio.to_thread.run_sync(sys.stdin.buffer.readline, abandon_on_cancel=True):
+        yield line
+
+
+async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, quiet: bool) -> int:
     console = Console(stderr=True, quiet=quiet)
     progress = PlainProgress(console)
-    batch = Batch(manifest, options, on_progress=progress.on_progress)
+    batch = Batch(manifest, options, lines, on_progress=progress.on_progress)
     console.print(f"[dim]run {batch.directory.run_id} in {batch.directory.path}[/]", highlight=False)
     signals = Signals(batch, console)
     async with anyio.create_task_group() as group:

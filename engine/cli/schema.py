@@ -19,7 +19,7 @@ from engine.schemas import schema as make_schema
     help="Write all schemas there, as KIND.json.",
 )
 def schema(kind: str | None, folder: Path | None) -> None:
-    r"""Print the JSON Schema of a kind of document.
+    """Print the JSON Schema of a kind of document.
 
     An editor with YAML support completes and checks a manifest that begins with the line
     `# yaml-language-server: $schema=manifest.json`.

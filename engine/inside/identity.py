@@ -28,7 +28,9 @@ def become(uid, gid):
 
 def seal(uid, gid, grader_gid):
     """Turn this process into the grader: the submission's uid, and a group that no child inherits."""
-    os.setgroups([])
+    # With its own gid in no list, and another as filesystem gid, the kernel would start every child as if it
+    # were set-id: the loader then drops TMPDIR and LD_LIBRARY_PATH.
+    os.setgroups([gid])
     os.setresgid(gid, gid, grader_gid)
     _libc.setfsgid(grader_gid)
     os.setresuid(uid, uid, uid)

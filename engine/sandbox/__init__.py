@@ -152,6 +152,15 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     tests_total: int | None = None
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A prepared thing that later runs would use."""
+
+    name: str
+    kind: str
+    # Seconds since 1970.
+    created: float
+
+
 OnProgress = Callable[[Progress], None]
 
 
@@ -172,5 +181,11 @@ class Sandbox(Protocol):
     async def latency(self) -> float | None:
         """Tell how many seconds an answer takes just now; None when there is none."""
 
-    async def sweep(self) -> int:
+    async def sweep(self, *, dry_run: bool = False) -> int:
         """Remove what dead runs left behind; return how many things that were."""
+
+    async def kept(self) -> tuple[Kept, ...]:
+        """Tell what is kept for later runs."""
+
+    async def remove(self, kept: Kept) -> None:
+        """Remove something that was kept, unless it is in use."""

@@ -10,10 +10,11 @@ from engine.sandbox import Sandbox
 
 
 @contextlib.asynccontextmanager
-async def open_sandbox(name: SandboxName, run_id: str = "") -> AsyncIterator[Sandbox]:
+async def open_sandbox(name: SandboxName, run_id: str = "", *, sweep: bool = True) -> AsyncIterator[Sandbox]:
     """Open a sandbox, removing first what dead runs left in it."""
     async with _open(name, run_id or secrets.token_hex(8)) as sandbox:
-        await sandbox.sweep()
+        if sweep:
+            await sandbox.sweep()
         yield sandbox
 
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator
+from datetime import datetime
 from typing import Any, BinaryIO
 
 import aiodocker
@@ -19,11 +20,12 @@ import aiohttp
 import anyio
 import anyio.abc
 import msgspec
+from aiodocker.volumes import DockerVolume
 
 from engine import owner
 from engine.errors import SandboxUnavailable
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run
 from engine.sandbox.containers import (
     PATHS,
     Config,
@@ -80,13 +82,13 @@ class DockerSandbox:
     @contextlib.asynccontextmanager
     async def open(cls, run_id: str) -> AsyncIterator["DockerSandbox"]:
         """Connect to the daemon that the environment names, or raise SandboxUnavailable."""
-        async with _connected() as client, anyio.create_task_group() as background:
+        async with _connected() as client, contextlib.AsyncExitStack() as stack:
+            # Slots are closed after the last container was removed: until then they come back one by one.
+            background = anyio.create_task_group()
             sandbox = cls(client, run_id, background)
-            try:
-                yield sandbox
-            finally:
-                with anyio.move_on_after(30, shield=True):
-                    await sandbox._close_slots()
+            stack.push_async_callback(sandbox._close_slots)
+            await stack.enter_async_context(background)
+            yield sandbox
 
     async def image_digest(self, image: str) -> str | Broken:
         """Make sure that the image is there, pulling it if need be, and tell its digest or id."""
@@ -124,7 +126,7 @@ class DockerSandbox:
 
     async def _find_prepared(self, volume: str) -> Prepared | None:
         try:
-            shown = await self._client._query_json(f"volumes/{volume}")
+            shown = await DockerVolume(self._client, volume).show()
         except aiodocker.DockerError as error:
             if error.status == 404:
                 return None
@@ -201,8 +203,7 @@ class DockerSandbox:
     async def _forget(self, job: Job, path: str) -> None:
         prepared = job.toolchain if path == PATHS.toolchain else job.environment
         with contextlib.suppress(*DAEMON_ERRORS):
-            name = volume_name(prepared.kind, prepared.key)
-            await self._client._query(f"volumes/{name}", method="DELETE")
+            await DockerVolume(self._client, volume_name(prepared.kind, prepared.key)).delete()
 
     # Slots and networks
 
@@ -252,9 +253,10 @@ class DockerSandbox:
             await self._delete(keeper)
 
     async def _close_slots(self) -> None:
-        async with anyio.create_task_group() as group:
-            for slot in self._free:
-                group.start_soon(self._close_slot, slot)
+        with anyio.move_on_after(30, shield=True):
+            async with anyio.create_task_group() as group:
+                for slot in self._free:
+                    group.start_soon(self._close_slot, slot)
 
     # Containers
 
@@ -299,13 +301,30 @@ class DockerSandbox:
             return None
         return time.monotonic() - started
 
-    async def sweep(self) -> int:
+    async def sweep(self, *, dry_run: bool = False) -> int:
         """Remove the containers of engines that are dead; return how many there were."""
         found = await self._client.containers.list(all=True, filters=json.dumps({"label": ["scbench.owner"]}))
         dead = [one for one in found if owner.is_dead(one["Labels"]["scbench.owner"])]
-        for container in dead:
+        for container in [] if dry_run else dead:
             await self._delete(container)
         return len(dead)
+
+    async def kept(self) -> tuple[Kept, ...]:
+        """Tell which volumes with prepared things there are."""
+        found = await self._client.volumes.list(filters={"label": ["scbench.kind"]})
+        return tuple(
+            Kept(
+                name=one["Name"],
+                kind=one["Labels"]["scbench.kind"],
+                created=datetime.fromisoformat(one["CreatedAt"]).timestamp(),
+            )
+            for one in found["Volumes"] or ()
+        )
+
+    async def remove(self, kept: Kept) -> None:
+        """Remove a volume; the daemon refuses while a container uses it."""
+        with contextlib.suppress(*DAEMON_ERRORS):
+            await DockerVolume(self._client, kept.name).delete()
 
 
 class AttachedStream:

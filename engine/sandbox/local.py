@@ -22,7 +22,7 @@ import msgspec
 from engine import owner
 from engine.paths import cache_folder
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run
 from engine.sandbox.launch import (
     Identity,
     Paths,
@@ -114,16 +114,28 @@ class LocalSandbox:
         """Nobody needs to be asked."""
         return 0.0
 
-    async def sweep(self) -> int:
+    async def sweep(self, *, dry_run: bool = False) -> int:
         """Remove the folders of engines that are dead; return how many there were."""
         dead = [
             path.parent
             for path in self._runs.glob("*/owner")
             if owner.is_dead(path.read_text(errors="replace"))
         ]
-        for folder in dead:
+        for folder in [] if dry_run else dead:
             await anyio.to_thread.run_sync(_remove, folder)
         return len(dead)
+
+    async def kept(self) -> tuple[Kept, ...]:
+        """Tell which prepared folders there are."""
+        records = self._base.glob("*-*/record.json")
+        return tuple(
+            Kept(name=one.parent.name, kind=one.parent.name.partition("-")[0], created=one.stat().st_mtime)
+            for one in records
+        )
+
+    async def remove(self, kept: Kept) -> None:
+        """Remove a prepared folder."""
+        await anyio.to_thread.run_sync(_remove, self._base / kept.name)
 
 
 async def _launch(

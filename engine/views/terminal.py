@@ -19,9 +19,9 @@ def render(lines: Iterable[ResultLine]) -> Table:
         label = name
         rows[value].append(line)
     table = Table(title="Leaderboard", title_justify="left", box=None, header_style="bold", pad_edge=False)
-    table.add_column(label)
-    for heading in ("passed", "failed", "broken", "pass rate", *(group.value for group in GroupType)):
-        table.add_column(heading, justify="right")
+    table.add_column(label, no_wrap=True)
+    for heading in ("passed", "failed", "broken", "rate", "Core", "Func", "Regr", "Error"):
+        table.add_column(heading, justify="right", no_wrap=True)
     rated = {value: rate((line.verdict, line.broken) for line in found) for value, found in rows.items()}
     for value in sorted(rows, key=lambda value: (-(rated[value].share or 0.0), value)):
         table.add_row(value, *_cells(rows[value], rated[value]))

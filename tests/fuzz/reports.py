@@ -215,7 +215,9 @@ def main(count: int, seed: int) -> int:
         decoded += isinstance(FORMATS[name](damaged), Report)
         if problem:
             broken += 1
-            print(f"{case}/{name}, input {number} of seed {seed}: {problem}\n  {damaged[:2000]!r}")
+            print(
+                f"{case}/{name}, input {number} of seed {seed}: {problem}\n  {damaged[:2000]!r}", flush=True
+            )
     seconds = time.monotonic() - began
     print(
         f"{count} inputs in {seconds:.0f} s, {decoded} still read as reports, "

@@ -43,8 +43,9 @@ def test_includes_are_nested_and_later_values_win(tmp_path: Path) -> None:
         base="problems: {path: here}\ntimeouts: {test: 1s, session: 9s}\ncheckpoints: [a, b]\n",
     )
     write(tmp_path, middle="include: deep/base.yaml\ntimeouts: {test: 2s}\noutput: out\n")
-    text = "version: 1\ninclude: [middle.yaml]\ncheckpoints: [c]\nsubmissions: [{path: 's/{problem}/{checkpoint}'}]\n"
-    manifest = load(tmp_path / "top", text.replace("middle", "../middle"))
+    submissions = "submissions: [{path: 's/{problem}/{checkpoint}'}]\n"
+    text = f"version: 1\ninclude: [../middle.yaml]\ncheckpoints: [c]\n{submissions}"
+    manifest = load(tmp_path / "top", text)
     part = manifest.parts[0]
     assert (part.timeouts.test, part.timeouts.session, part.checkpoints) == (2, 9, ("c",))
     assert part.problems.path == str(tmp_path / "deep" / "here")

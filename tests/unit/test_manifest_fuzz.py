@@ -9,15 +9,23 @@ from hypothesis import strategies as st
 
 from engine.cli.check import examine
 from engine.cli.sources import Sources
-from engine.errors import UserError
 
-TOP = Path(__file__).parents[2]
-DATA = TOP / "tests" / "data" / "manifests"
-SEEDS = sorted(
-    path.read_text("utf-8", "replace")
-    for folder in (DATA / "broken", TOP / "manifests")
-    for path in folder.glob("*.yaml")
-)
+DATA = Path(__file__).parents[1] / "data" / "manifests"
+HEAD = "version: 1\nproblems: ../problems\n"
+RIGHT = [
+    HEAD + "submissions:\n  - path: ../submissions/{model}/{problem}/{checkpoint}\n",
+    HEAD
+    + "submissions:\n  - {path: '../submissions/{m}/greet/{checkpoint}', problem: greet, labels: {a: 1.10}}\n",
+    HEAD
+    + "environments:\n  a: &a {image: x, setup: [uv sync], env: {B: 1}}\n  b: {<<: *a, image: y}\n"
+    + "matrix: {environment: [a, b]}\nrepeat: 2\ntimeouts: {test: 10s, session: 1m}\n"
+    + "resources: {memory: 1GiB}\nevaluations:\n"
+    + "  - {problem: greet, checkpoint: checkpoint_1, submission: ../submissions/ada/greet/checkpoint_1}\n"
+    + "  - {problem: count, checkpoint: basic, submission: ../submissions/ada/count/basic, environment: b}\n",
+]
+BROKEN = sorted(path.read_text("utf-8", "replace") for path in (DATA / "broken").glob("*.yaml"))
+# Nearly right ones go furthest, so they come as often as all others together.
+SEEDS = [*BROKEN, *RIGHT * (len(BROKEN) // len(RIGHT))]
 TOKENS = [
     ": ",
     "- ",
@@ -61,7 +69,7 @@ WORDS = [
 def mutated(text: str, seed: int) -> str:
     """Cut, double, swap and insert, as a slip of the hand or a bad script would."""
     dice = random.Random(seed)
-    for _ in range(dice.randint(1, 6)):
+    for _ in range(dice.choice([0, 1, 1, 2, 3, 6])):
         start = dice.randint(0, len(text))
         end = min(len(text), start + dice.randint(0, 12))
         piece = dice.choice([*TOKENS, *WORDS, text[start:end] * 2, ""])
@@ -78,11 +86,7 @@ def test_any_manifest_gives_a_plan_or_mistakes(
     monkeypatch.chdir(DATA / "broken")
     path = tmp_path / "m.yaml"
     path.write_bytes(mutated(text, seed).replace("../", f"{DATA}/").encode("utf-8", "surrogateescape"))
-    try:
-        report = examine(Sources(manifests=(path,)))
-    except UserError as error:
-        assert str(error)
-        return
+    report = examine(Sources(manifests=(path,)))
     assert report.valid == (not report.mistakes)
     for place in report.mistakes:
         assert place.line >= 1

@@ -95,9 +95,8 @@ def test_a_selection_that_fits_nothing_is_told(tmp_path: Path) -> None:
 
 def test_labels_keep_how_they_were_written(tmp_path: Path) -> None:
     """A version 1.10 does not become 1.1."""
-    labels = (
-        "{path: '%s/submissions/{model}/{problem}/{checkpoint}', labels: {v: 1.10, ok: true, n: 3}}" % DATA
-    )
+    path = f"{DATA}/submissions/{{model}}/{{problem}}/{{checkpoint}}"
+    labels = f"{{path: '{path}', labels: {{v: 1.10, ok: true, n: 3}}}}"
     assert plan(tmp_path, f"submissions: [{labels}]\n")[0].labels == (
         ("model", "ada"),
         ("n", "3"),

@@ -4,16 +4,19 @@ import json
 import shutil
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from engine.cli.check import check
 from engine.cli.init import init
 from engine.cli.plan import plan
+from engine.cli.schema import schema
 from engine.errors import UserError
 
 DATA = Path(__file__).parents[1] / "data" / "manifests"
-MANIFEST = f"version: 1\nproblems: {DATA}/problems\nsubmissions:\n  - path: {DATA}/submissions/{{model}}/{{problem}}/{{checkpoint}}\n"
+SUBMISSIONS = f"{DATA}/submissions/{{model}}/{{problem}}/{{checkpoint}}"
+MANIFEST = f"version: 1\nproblems: {DATA}/problems\nsubmissions:\n  - path: {SUBMISSIONS}\n"
 
 
 @pytest.fixture
@@ -124,7 +127,9 @@ def test_init_does_not_overwrite(manifest: str) -> None:
     assert CliRunner().invoke(init, ["--force", manifest], catch_exceptions=False).exit_code == 0
 
 
-@pytest.mark.parametrize("command", [check, plan, init])
-def test_help_has_an_example(command: object) -> None:
-    """Whoever asks for help sees a call that works."""
-    assert "Example:" in CliRunner().invoke(command, ["--help"]).stdout  # type: ignore[arg-type]
+@pytest.mark.parametrize("command", [check, plan, init, schema])
+def test_help_has_examples_on_lines_of_their_own(command: click.Command) -> None:
+    """Whoever asks for help sees calls that can be copied."""
+    lines = CliRunner().invoke(command, ["--help"]).stdout.splitlines()
+    examples = lines[lines.index("  Example:") + 1 :]
+    assert examples[0].startswith(f"    scbench {command.name}")

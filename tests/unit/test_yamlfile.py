@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from engine.errors import DocumentError
+from engine.errors import DocumentError, Place
 from engine.mistakes import Tree, find_mistakes
 from engine.quantities import Duration, Size, seconds, size_in_bytes, spoken_duration
 from engine.yamlfile import Document, Layers, convert, read_bytes
@@ -47,6 +47,11 @@ def test_anchors_and_merges_are_resolved() -> None:
     """A merge brings keys that the mapping itself, and earlier merges, win over."""
     tree = document("base: &b {x: 1, y: 2}\nmore: &m {y: 3, z: 4}\nuse: {<<: [*b, *m], x: 9}\n").tree
     assert tree == {"base": {"x": 1, "y": 2}, "more": {"y": 3, "z": 4}, "use": {"x": 9, "y": 2, "z": 4}}
+
+
+def test_an_anchor_may_be_set_again() -> None:
+    """An alias stands for the anchor that came last before it, without a warning."""
+    assert document("a: &x 1\nb: *x\nc: &x 2\nd: *x\n").tree == {"a": 1, "b": 1, "c": 2, "d": 2}
 
 
 def test_values_are_plain() -> None:
@@ -169,10 +174,12 @@ def test_json_and_yaml_read_the_same(tree: Tree) -> None:
 @given(st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
 def test_any_bytes_give_a_document_or_its_mistakes(data: bytes) -> None:
     """Nothing that a file can contain gives anything but values or a DocumentError."""
+    places: tuple[Place, ...] = ()
     try:
         read_bytes(data, name="any", folder=HERE, variables={})
     except DocumentError as error:
-        assert error.places
+        places = error.places
+    assert all(place.line >= 1 and place.message for place in places)
 
 
 @pytest.mark.parametrize(
