@@ -42,7 +42,7 @@ from engine.sinks import JsonLines, JsonLinesSettings, Sink, open_output
 from engine.store import Store
 from engine.treehash import TreeHasher
 from engine.window import Limit, Order
-from engine.work import Ending, SchedulerSettings, Work
+from engine.work import Ending, SchedulerEvent, SchedulerSettings, Work
 
 STREAM_SIZE = 256
 Lines = AsyncIterable[Evaluation | BadLine]
@@ -64,6 +64,8 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     jsonl: tuple[str, ...] = ()
     with_tests: bool = False
     fail_on: Literal["broken", "failed"] = "broken"
+    # How often failing tests are run again, to find the flaky ones.
+    rerun_failing: int = 0
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +181,7 @@ class Batch:
         level = self._admission()
         async with contextlib.AsyncExitStack() as stack:
             memory = self._memory(stack)
-            executor = Executor(workshops, memory, self._on_progress)
+            executor = Executor(workshops, memory, self._on_progress, self.options.rerun_failing)
             self._scheduler = self._make_scheduler(executor, level, send)
             group = await stack.enter_async_context(anyio.create_task_group())
             group.start_soon(self._write_events, receive, journal, sinks)
@@ -207,8 +209,9 @@ class Batch:
     def _make_scheduler(
         self, executor: Executor, level: admission.Admission, send: MemoryObjectSendStream[Event]
     ) -> Scheduler[Evaluation, Outcome]:
-        async def emit(event: object) -> None:
-            await send.send(await self._narrator.tell(event))  # type: ignore[arg-type]
+        async def emit(event: SchedulerEvent[Evaluation, Outcome]) -> None:
+            for told in await self._narrator.tell(event):
+                await send.send(told)
 
         settings = SchedulerSettings(batch=level.limit, deadline=self.manifest.timeouts.batch)
         work = Work(
@@ -240,10 +243,13 @@ class Batch:
         return Order(limits=tuple(limits), shares=(lambda item: item.problem_name,))
 
     def _retry(self, _evaluation: Evaluation, outcome: Outcome, counted: int) -> Retry | Alone | None:
+        if outcome.silent:
+            return Retry(delay=throttle.EVERY, counted=False)
         retries = self.manifest.retries
         settings = RetrySettings(infrastructure=retries.infrastructure, timeouts=retries.timeouts)
         spread = random.random()  # noqa: S311 - keeps retries apart, hides nothing
-        return decide(settings, outcome.broken, attempt=counted, starved=False, spread=spread)
+        starved = outcome.evaluated.starved
+        return decide(settings, outcome.broken, attempt=counted, starved=starved, spread=spread)
 
     def _evaluations(
         self, send: MemoryObjectSendStream[Event]

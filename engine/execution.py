@@ -3,12 +3,14 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from engine.evaluation import Evaluation, Versions, fingerprint
+from engine.events import FlakyTest
 from engine.problem import ProblemConfig, load_problem
-from engine.results import Broken, BrokenKind, CorrectnessResults, tally
+from engine.results import Broken, BrokenKind, CorrectnessResults, Status, tally
 from engine.runner import Evaluated, PytestRunner, Workshop, grader_version
 from engine.sandbox import Progress
 from engine.store import InFlight, Store, StoreKey
@@ -24,6 +26,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     evaluated: Evaluated
     fingerprint: str | None = None
     cached: bool = False
+    # The daemon did not answer: the attempt had no chance.
+    silent: bool = False
+    flaky: tuple[FlakyTest, ...] = ()
 
     @property
     def broken(self) -> Broken | None:
@@ -44,11 +49,16 @@ class Executor:
     """Carries out evaluations of one batch."""
 
     def __init__(
-        self, workshops: Mapping[str, Workshop], memory: Memory, on_progress: OnProgress
+        self,
+        workshops: Mapping[str, Workshop],
+        memory: Memory,
+        on_progress: OnProgress,
+        rerun_failing: int = 0,
     ) -> None:
         self._workshops = workshops
         self._memory = memory
         self._on_progress = on_progress
+        self._rerun_failing = rerun_failing
         self._in_flight = InFlight()
         self._problems: dict[str, ProblemConfig] = {}
 
@@ -96,19 +106,47 @@ class Executor:
             workshop, lambda progress: self._on_progress(evaluation, progress), evaluation.id
         )
         results = evaluated.results
-        if results.broken is not None and not results.environment.image_digest:
-            return Outcome(evaluated=evaluated)
-        record = results.environment
-        versions = Versions(
-            image_digest=record.image_digest,
-            toolchain=record.toolchain,
-            packages=record.packages,
-            grader=grader_version(),
+        if results.broken is not None:
+            silent = results.broken.kind is BrokenKind.DAEMON_ERROR and await _is_silent(workshop)
+            return Outcome(evaluated=evaluated, silent=silent)
+        key = await self._key(evaluation, _versions(results), runner.problem)
+        await anyio.to_thread.run_sync(self._memory.store.put, key, results)
+        flaky = await self._run_failing_again(evaluation, runner, workshop, results)
+        return Outcome(evaluated=evaluated, fingerprint=key.fingerprint, flaky=flaky)
+
+    async def _run_failing_again(
+        self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop, results: CorrectnessResults
+    ) -> tuple[FlakyTest, ...]:
+        """Run what did not pass again, in fresh containers; the verdict stays that of the first run."""
+        first = {f"{test.file_path}::{test.id}": test for test in results.tests}
+        failing = tuple(name for name, test in first.items() if test.status in ("failed", "error"))
+        seen: dict[str, list[Status | None]] = {name: [first[name].status] for name in failing}
+        for _ in range(self._rerun_failing if failing else 0):
+            again = await runner.evaluate(workshop, evaluation_id=evaluation.id, only=failing)
+            statuses = {f"{test.file_path}::{test.id}": test.status for test in again.results.tests}
+            for name in failing:
+                seen[name].append(statuses.get(name))
+        return tuple(
+            FlakyTest(id=first[name].id, file_path=first[name].file_path, statuses=tuple(statuses))
+            for name, statuses in seen.items()
+            if "passed" in statuses
         )
-        key = await self._key(evaluation, versions, runner.problem)
-        if results.broken is None:
-            await anyio.to_thread.run_sync(self._memory.store.put, key, results)
-        return Outcome(evaluated=evaluated, fingerprint=key.fingerprint)
+
+
+async def _is_silent(workshop: Workshop) -> bool:
+    with anyio.move_on_after(5):
+        return await workshop.sandbox.latency() is None
+    return True
+
+
+def _versions(results: CorrectnessResults) -> Versions:
+    record = results.environment
+    return Versions(
+        image_digest=record.image_digest,
+        toolchain=record.toolchain,
+        packages=record.packages,
+        grader=grader_version(),
+    )
 
 
 _LOSSES = {

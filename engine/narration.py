@@ -8,6 +8,7 @@ import msgspec
 from engine.evaluation import Evaluation
 from engine.events import (
     EvaluationFinished,
+    EvaluationFlaky,
     EvaluationRetried,
     EvaluationStarted,
     Event,
@@ -54,8 +55,28 @@ class Narrator:
             exit_code=exit_code,
         )
 
-    async def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> Event:
-        """Turn one event of the scheduler into a public one."""
+    async def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> tuple[Event, ...]:
+        """Turn one event of the scheduler into public ones."""
+        if isinstance(event, Finished):
+            finished = await self._tell_finished(event)
+            return (finished, *self._tell_flaky(event))
+        return (self._tell_simple(event),)
+
+    def _tell_flaky(self, event: Finished[Evaluation, Outcome]) -> tuple[Event, ...]:
+        if not event.outcome.flaky:
+            return ()
+        self.counts = msgspec.structs.replace(self.counts, flaky=self.counts.flaky + 1)
+        item = event.item
+        return (
+            EvaluationFlaky(
+                run_id=self._directory.run_id,
+                evaluation_id=item.id,
+                labels=dict(item.labels),
+                tests=event.outcome.flaky,
+            ),
+        )
+
+    def _tell_simple(self, event: Started[Evaluation] | Retried[Evaluation, Outcome] | Draining) -> Event:
         run_id = self._directory.run_id
         match event:
             case Started(item=item, attempt=attempt):
@@ -79,8 +100,6 @@ class Narrator:
                     alone=again is None,
                     counted=again.counted if again else True,
                 )
-            case Finished():
-                return await self._tell_finished(event)
             case Draining(reason=reason, running=running):
                 hint = "" if reason == "cancelled" else "a second signal ends them now"
                 return RunDraining(run_id=run_id, reason=reason, running=running, hint=hint)

@@ -28,6 +28,9 @@ from engine.sandbox.wire import bundle
 from engine.workspace import TestTree, submission_archive, test_tree
 
 
+STARVED_SHARE = 0.25
+
+
 class Workshop(msgspec.Struct, frozen=True, kw_only=True):
     """What evaluations of one batch share: the sandbox, what is prepared, what tests are expected."""
 
@@ -50,8 +53,8 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     stdout: Output = Output()
     stderr: Output = Output()
     reports: Mapping[str, bytes] = {}
-    # CPU seconds used and held back, and seconds that the tests took: was it starved?
-    cpu: Mapping[str, float] = {}
+    # It hit a time limit while its processes waited for a CPU that others had.
+    starved: bool = False
 
 
 class Needs(msgspec.Struct, frozen=True, kw_only=True):
@@ -107,9 +110,13 @@ class PytestRunner:
             return (await self.evaluate(Workshop.of(sandbox))).results
 
     async def evaluate(
-        self, workshop: Workshop, on_progress: OnProgress = _ignore, evaluation_id: str = "evaluation"
+        self,
+        workshop: Workshop,
+        on_progress: OnProgress = _ignore,
+        evaluation_id: str = "evaluation",
+        only: tuple[str, ...] = (),
     ) -> Evaluated:
-        """Prepare, run and judge; whatever goes wrong is in the result."""
+        """Prepare, run and judge, all tests or only some; whatever goes wrong is in the result."""
         started = time.monotonic()
         on_progress(Progress(phase="prepare"))
         ground = await self._prepare(workshop)
@@ -123,6 +130,9 @@ class PytestRunner:
             expected = await workshop.expectations.of(_collecting(job, ground))
             if expected.needs_submission:
                 job = msgspec.structs.replace(job, sealed=False)
+            if only:
+                job = msgspec.structs.replace(job, only=only)
+                expected = msgspec.structs.replace(expected, ids=only)
             prepared = time.monotonic() - started
             run = await workshop.sandbox.run(job, on_progress)
         finally:
@@ -245,9 +255,12 @@ class PytestRunner:
             environment=self._record(ground, run),
             integrity=examination.warnings,
         )
-        cpu = run.end.cpu if run.end else {}
         return Evaluated(
-            results=results, stdout=run.stdout, stderr=run.stderr, reports=run.reports, cpu=cpu
+            results=results,
+            stdout=run.stdout,
+            stderr=run.stderr,
+            reports=run.reports,
+            starved=_was_starved(run, timings["run"]),
         )
 
     def _rubric(self) -> Rubric:
@@ -287,6 +300,11 @@ class PytestRunner:
 def grader_version() -> str:
     """Name the grader by what it does: a change of its code makes stored results stale."""
     return hashlib.sha256(bundle()).hexdigest()[:16]
+
+
+def _was_starved(run: Run, seconds: float) -> bool:
+    """Tell whether its processes stood in line for a CPU for a good part of the time."""
+    return run.cpu.get("waited", 0.0) > STARVED_SHARE * seconds
 
 
 def _collecting(job: Job, ground: Ground) -> Job:

@@ -20,7 +20,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from itertools import islice
-from typing import Generic, TypeVarTuple
+from typing import Generic, Literal, TypeVarTuple
 
 import anyio
 import anyio.to_thread
@@ -87,7 +87,8 @@ class Scheduler(Generic[Item, Outcome]):
         self._ending: EndingName = "completed"
         self._changed, self._stopped = anyio.Event(), anyio.Event()
         self._reading = anyio.CancelScope()
-        self._fed = self._announced = False
+        self._unannounced: Draining | None = None
+        self._fed = False
         self._known = self._finished = self._unstarted = 0
         self._failure: Exception | None = None
 
@@ -310,7 +311,10 @@ class Scheduler(Generic[Item, Outcome]):
         await anyio.sleep_until(ends + self._settings.grace)
         self._lose_all(LossReason.BATCH_DEADLINE)
 
-    def _stop(self, ending: EndingName) -> None:
+    def _stop(self, ending: Literal["drained", "cancelled", "deadline"]) -> None:
+        if not self._stopped.is_set():
+            # As it is now: by the time that it is told, some may have finished.
+            self._unannounced = Draining(reason=ending, running=len(self._running))
         if self._ending == "completed" or ending == "cancelled":
             self._ending = ending
         self._stopped.set()
@@ -322,9 +326,9 @@ class Scheduler(Generic[Item, Outcome]):
             handle.lose(reason)
 
     async def _announce_stop(self) -> None:
-        if self._ending != "completed" and not self._announced:
-            self._announced = True
-            await self._emit(Draining(reason=self._ending, running=len(self._running)))
+        draining, self._unannounced = self._unannounced, None
+        if draining is not None:
+            await self._emit(draining)
 
     async def _leave(self, entry: Entry[Item]) -> None:
         if self._ending == "deadline":

@@ -1,5 +1,6 @@
 """`scbench run`: run manifests and stream verdicts."""
 
+import io
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -35,6 +36,7 @@ from engine.views.terminal import render
 @click.option("--force", is_flag=True, help="Resume even though the plan has changed.")
 @click.option("--rerun", type=click.Choice(["broken", "failed", "all"]), help="Do not take these as known.")
 @click.option("--no-cache", is_flag=True, help="Answer nothing from the store.")
+@click.option("--rerun-failing", type=click.IntRange(min=0), default=0, metavar="N", help="Find flaky tests.")
 @click.option("--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="Exit with 1 if any.")
 @click.option("--tests", "with_tests", is_flag=True, help="Put every test into the result lines.")
 @click.option("--quiet", is_flag=True, help="Show nothing but errors.")
@@ -50,12 +52,17 @@ def run(sources: Sources, base: Path | None, quiet: bool, no_cache: bool, **give
     """
     options = msgspec.convert({**given, "use_cache": not no_cache}, BatchOptions)
     lines = None
-    if sources.manifests == (STANDARD_INPUT,) and looks_like_lines(sys.stdin.buffer.peek()):
+    if sources.manifests == (STANDARD_INPUT,) and _has_lines():
         manifest = load_base(base, Given(problems=sources.problems, environment=sources.environment))
         lines = read_lines_async(_standard_input(), manifest)
     else:
         manifest = sources.load()
     sys.exit(anyio.run(_run, manifest, options, lines, quiet))
+
+
+def _has_lines() -> bool:
+    stream = sys.stdin.buffer
+    return isinstance(stream, io.BufferedReader) and looks_like_lines(stream.peek())
 
 
 async def _standard_input() -> AsyncIterator[bytes]:

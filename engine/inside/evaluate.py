@@ -11,6 +11,7 @@ from . import evidence, files, frames, grader, identity, processes
 
 REPORTS = ("pytest-report.json", "ctrf-report.json")
 EXIT_GRACE = 10.0
+PULSE_EVERY = 2.0
 
 
 class Unprepared(Exception):
@@ -162,6 +163,8 @@ class Watch:
         self.seal_error = None
         self.timings = {}
         self.ended = 0.0
+        self.waiting = evidence.Waiting()
+        self.next_pulse = 0.0
 
     def start(self):
         """Fork the grader with its private pipes."""
@@ -201,12 +204,25 @@ class Watch:
         while not self.grader_has_ended():
             timeout = min(1.0, max(0.0, self.deadline - time.monotonic()))
             self.handle(timeout)
+            if time.monotonic() >= self.next_pulse:
+                self.pulse()
             if time.monotonic() >= self.deadline and self.code is None:
                 self.at_deadline()
         self.ended = time.monotonic()
         processes.kill_others()
         while self.handle(0.0):
             pass
+
+    def pulse(self):
+        """Tell how much CPU there was, in case that the last word is never said."""
+        self.next_pulse = time.monotonic() + PULSE_EVERY
+        if self.job["isolate"]:
+            self.waiting.sample()
+            self.channel.send_json(frames.PULSE, self.cpu())
+
+    def cpu(self):
+        """Return what was used, held back and waited for."""
+        return dict(evidence.cpu(), waited=self.waiting.seconds)
 
     def handle(self, timeout):
         """Serve every descriptor that has something; return whether there was any."""
@@ -328,7 +344,7 @@ class Watch:
             "sealed": self.sealed,
             "seal_error": self.seal_error,
             "timings": self.timings,
-            "cpu": evidence.cpu(),
+            "cpu": self.cpu(),
             "omitted": {kind.decode(): output.omitted for kind, output in self.outputs.items()},
             "tails": {kind.decode(): output.tail.decode("latin-1") for kind, output in self.outputs.items()},
         }

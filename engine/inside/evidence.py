@@ -46,6 +46,27 @@ def cpu():
     return {"used": usage or new.get("usage_usec", 0) / 1e6, "throttled": throttled}
 
 
+class Waiting:
+    """How long processes of this container were ready to run and had to wait for a CPU."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.seen = {}
+
+    def sample(self):
+        """Add what was waited since the last time, as far as those who waited still live."""
+        now = {}
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open("/proc/%s/schedstat" % name) as source:
+                        now[name] = int(source.read().split()[1]) / 1e9
+                except (OSError, IndexError, ValueError):
+                    continue
+        self.seconds += sum(max(0.0, waited - self.seen.get(name, 0.0)) for name, waited in now.items())
+        self.seen = now
+
+
 def disk_full(folders):
     """Whether one of these filesystems has no room or no inode left."""
     for folder in folders:

@@ -30,6 +30,7 @@ PACKED = b"a"
 BYTES = b"d"
 BYTES_END = b"z"
 RESULT = b"y"
+PULSE = b"u"
 END = b"x"
 
 

@@ -214,7 +214,8 @@ def arguments(job, layout):
     if job["collect_only"]:
         given.append("--collect-only")
     given += ["--entrypoint=%s" % job["entrypoint"], "--checkpoint=%s" % job["checkpoint"]]
-    return given + [layout["root"] + "/tests/" + name for name in job["test_files"]]
+    wanted = job["only"] or ["tests/" + name for name in job["test_files"]]
+    return given + [layout["root"] + "/" + name for name in wanted]
 
 
 def report_arguments(layout):

@@ -79,6 +79,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     sealed: bool = True
     # Only collect, without a submission, to learn which tests there are.
     collect_only: bool = False
+    # Only these tests, by node id; all where there are none.
+    only: tuple[str, ...] = ()
     # uvx mode only: what is passed as --with.
     requirements: tuple[str, ...] = ()
 
@@ -141,7 +143,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     stdout: Output = Output()
     stderr: Output = Output()
     timings: Mapping[str, float] = {}
-    image_digest: str = ""
+    # CPU seconds that were used, held back by the limit, and waited for in vain.
+    cpu: Mapping[str, float] = {}
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,6 +49,8 @@ from engine.sandbox.wire import Transcript, TransportClosed, converse
 DAEMON_ERRORS = (aiodocker.DockerError, aiohttp.ClientError, OSError, TimeoutError)
 FIRST_UID = 100_000
 GRADER_OFFSET = 2_000_000
+# How long one request may take; what a daemon made after that is removed at the end.
+PATIENCE = 120.0
 NO_PROGRAM = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 
 
@@ -258,6 +260,13 @@ class DockerSandbox:
                 for slot in self._free:
                     group.start_soon(self._close_slot, slot)
 
+    async def _remove_own(self) -> None:
+        """Remove what a slow daemon made after nobody waited for it any more."""
+        wanted = json.dumps({"label": [f"scbench.owner={owner.current()}", f"scbench.run={self._run_id}"]})
+        with contextlib.suppress(*DAEMON_ERRORS):
+            for container in await self._client.containers.list(all=True, filters=wanted):
+                await self._delete(container)
+
     # Containers
 
     @contextlib.asynccontextmanager
@@ -273,17 +282,18 @@ class DockerSandbox:
         try:
             # Attached before it starts: attaching to a container that has ended waits for ever.
             async with container.attach(stdin=True, stdout=True, stderr=True) as stream:
-                with anyio.CancelScope(shield=True):
+                with anyio.fail_after(PATIENCE, shield=True):
                     await container.start()
                 yield AttachedStream(stream)
         finally:
             self._background.start_soon(self._give_back, container, slot, transcript)
 
     async def _create(self, config: Config) -> Any:
+        labelled: Any = config | {"Labels": self._labels()}
         # A cancelled request may still make the container, so it runs to its end.
         name = f"scbench-{uuid.uuid4().hex[:16]}"
-        with anyio.CancelScope(shield=True):
-            return await self._client.containers.create(config | {"Labels": self._labels()}, name=name)
+        with anyio.fail_after(PATIENCE, shield=True):
+            return await self._client.containers.create(labelled, name=name)
 
     async def _delete(self, container: Any) -> None:
         with anyio.move_on_after(30, shield=True), contextlib.suppress(*DAEMON_ERRORS):

@@ -79,6 +79,7 @@ def evaluation_header(job: Job, paths: Paths, who: Identity, base: Mapping[str, 
         "sealed": job.sealed and job.mode != "uvx",
         "collect_only": job.collect_only,
         "test_files": job.test_files,
+        "only": job.only,
         "hidden": job.hidden,
         "entrypoint": job.entrypoint,
         "checkpoint": job.checkpoint,
@@ -165,6 +166,7 @@ def run_of(transcript: Transcript) -> Run:
         stdout=transcript.output(b"o"),
         stderr=transcript.output(b"e"),
         timings=dict(transcript.end.timings) if transcript.end else {},
+        cpu=transcript.end.cpu if transcript.end else transcript.cpu,
     )
 
 

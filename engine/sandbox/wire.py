@@ -101,6 +101,7 @@ _collected = msgspec.json.Decoder(list[tuple[str, list[str]]])
 _phase = msgspec.json.Decoder(PhaseReport)
 _end = msgspec.json.Decoder(LauncherEnd)
 _report = msgspec.json.Decoder(ReportHeader)
+_pulse = msgspec.json.Decoder(dict[str, float])
 _outcome = msgspec.json.Decoder(Outcome)
 
 
@@ -119,6 +120,7 @@ class Transcript:
         self.outputs: dict[bytes, list[bytes]] = {frames.STDOUT: [], frames.STDERR: []}
         self.outcome: Outcome | None = None
         self.end: LauncherEnd | None = None
+        self.cpu: Mapping[str, float] = {}
         self._report: str | None = None
         self._pieces: list[bytes] = []
         self._tests_done = 0
@@ -143,6 +145,8 @@ class Transcript:
                 self._take_bytes(payload)
             case frames.BYTES_END:
                 self._end_bytes()
+            case frames.PULSE:
+                self.cpu = _pulse.decode(payload)
             case frames.RESULT:
                 self.outcome = _outcome.decode(payload)
             case frames.END:

@@ -14,8 +14,7 @@ DATA = Path(__file__).parents[1] / "data" / "manifests"
 HEAD = "version: 1\nproblems: ../problems\n"
 RIGHT = [
     HEAD + "submissions:\n  - path: ../submissions/{model}/{problem}/{checkpoint}\n",
-    HEAD
-    + "submissions:\n  - {path: '../submissions/{m}/greet/{checkpoint}', problem: greet, labels: {a: 1.10}}\n",
+    HEAD + "submissions: [{path: '../submissions/{m}/greet/{checkpoint}', problem: greet, labels: {a: 1}}]\n",
     HEAD
     + "environments:\n  a: &a {image: x, setup: [uv sync], env: {B: 1}}\n  b: {<<: *a, image: y}\n"
     + "matrix: {environment: [a, b]}\nrepeat: 2\ntimeouts: {test: 10s, session: 1m}\n"
