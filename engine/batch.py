@@ -19,6 +19,7 @@ import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from engine import admission, host, throttle
+from engine.durations import Durations
 from engine.environment import SandboxName
 from engine.evaluation import Evaluation
 from engine.events import AdmissionChanged, Event, RunCounts, WarningGiven
@@ -61,6 +62,8 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     sandbox: SandboxName | None = None
     rerun: Rerun | None = None
     use_cache: bool = True
+    # Distrust what is remembered about unchanged files.
+    rehash: bool = False
     jsonl: tuple[str, ...] = ()
     with_tests: bool = False
     fail_on: Literal["broken", "failed"] = "broken"
@@ -182,7 +185,7 @@ class Batch:
         async with contextlib.AsyncExitStack() as stack:
             memory = self._memory(stack)
             executor = Executor(workshops, memory, self._on_progress, self.options.rerun_failing)
-            self._scheduler = self._make_scheduler(executor, level, send)
+            self._scheduler = self._make_scheduler(executor, level, send, memory.durations)
             group = await stack.enter_async_context(anyio.create_task_group())
             group.start_soon(self._write_events, receive, journal, sinks)
             await send.send(self._narrator.started(self.manifest.name, resumed=self._earlier.sessions > 0))
@@ -198,8 +201,10 @@ class Batch:
         return ending
 
     def _memory(self, stack: contextlib.AsyncExitStack) -> Memory:
-        hasher = stack.enter_context(TreeHasher(cache_folder() / "hashes.sqlite"))
-        return Memory(store=Store(state_folder() / "results"), hasher=hasher, accept=self._accept)
+        hasher = stack.enter_context(TreeHasher(cache_folder() / "hashes.sqlite", rehash=self.options.rehash))
+        durations = stack.enter_context(Durations(state_folder() / "durations.sqlite"))
+        store = Store(state_folder() / "results")
+        return Memory(store=store, hasher=hasher, durations=durations, accept=self._accept)
 
     def _accept(self, stored: CorrectnessResults) -> bool:
         if not self.options.use_cache or self.options.rerun == "all":
@@ -207,7 +212,11 @@ class Batch:
         return judge(stored, self.manifest.policy).value != self.options.rerun
 
     def _make_scheduler(
-        self, executor: Executor, level: admission.Admission, send: MemoryObjectSendStream[Event]
+        self,
+        executor: Executor,
+        level: admission.Admission,
+        send: MemoryObjectSendStream[Event],
+        durations: Durations,
     ) -> Scheduler[Evaluation, Outcome]:
         async def emit(event: SchedulerEvent[Evaluation, Outcome]) -> None:
             for told in await self._narrator.tell(event):
@@ -220,7 +229,7 @@ class Batch:
             retry=self._retry,
             earlier_attempts=lambda item: self._earlier.attempts.get(item.id, 0),
         )
-        scheduler = Scheduler(settings, work, self._order(), emit)
+        scheduler = Scheduler(settings, work, self._order(durations), emit)
         scheduler.admit(level.level)
         return scheduler
 
@@ -232,7 +241,7 @@ class Batch:
         total = memory.total if memory else 4 << 30
         return admission.automatic(cores=host.cores(), memory=total, memory_each=1 << 30)
 
-    def _order(self) -> Order[Evaluation]:
+    def _order(self, durations: Durations) -> Order[Evaluation]:
         concurrency = self.manifest.concurrency
         limits: list[Limit[Evaluation]] = []
         if concurrency.per_problem is not None:
@@ -240,7 +249,11 @@ class Batch:
             limits.append(Limit(name="problem", key=lambda item: item.problem_name, at_most=at_most))
         for name, at_most in concurrency.per_label.items():
             limits.append(Limit(name=f"label:{name}", key=_label_key(name), at_most=at_most))
-        return Order(limits=tuple(limits), shares=(lambda item: item.problem_name,))
+        return Order(
+            limits=tuple(limits),
+            shares=(lambda item: item.problem_name, lambda item: str(item.labels)),
+            expected=lambda item: durations.get(item.id),
+        )
 
     def _retry(self, _evaluation: Evaluation, outcome: Outcome, counted: int) -> Retry | Alone | None:
         if outcome.silent:
@@ -298,15 +311,16 @@ class Batch:
         self, receive: MemoryObjectReceiveStream[Event], journal: Journal, sinks: Sequence[Sink]
     ) -> None:
         """Write what has piled up in one go: the journal first, so that nobody hears of what may be lost."""
-        async for first in receive:
-            events = [first]
-            with contextlib.suppress(anyio.WouldBlock, anyio.EndOfStream):
-                while len(events) < STREAM_SIZE:
-                    events.append(receive.receive_nowait())
-            await journal.append((*self._recorder.take(), *events))
-            for sink in sinks:
-                if not await sink.write(events):
-                    self.drain()
+        async with receive:
+            async for first in receive:
+                events = [first]
+                with contextlib.suppress(anyio.WouldBlock, anyio.EndOfStream):
+                    while len(events) < STREAM_SIZE:
+                        events.append(receive.receive_nowait())
+                await journal.append((*self._recorder.take(), *events))
+                for sink in sinks:
+                    if not await sink.write(events):
+                        self.drain()
 
     def _warning(self, name: str, message: str) -> WarningGiven:
         return WarningGiven(run_id=self.directory.run_id, name=name, message=message)

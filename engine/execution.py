@@ -7,12 +7,15 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from engine.durations import Durations
 from engine.evaluation import Evaluation, Versions, fingerprint
 from engine.events import FlakyTest
+from engine.foresight import recorded_versions
 from engine.problem import ProblemConfig, load_problem
 from engine.results import Broken, BrokenKind, CorrectnessResults, Status, tally
-from engine.runner import Evaluated, PytestRunner, Workshop, grader_version
+from engine.runner import Evaluated, PytestRunner, Workshop
 from engine.sandbox import Progress
+from engine.sandbox.wire import grader_version
 from engine.store import InFlight, Store, StoreKey
 from engine.treehash import TreeHasher
 from engine.work import Attempt, Loss, LossReason
@@ -41,6 +44,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
 
     store: Store
     hasher: TreeHasher
+    durations: Durations
     # Whether a stored result may be the answer; what is run is remembered in any case.
     accept: Callable[[CorrectnessResults], bool] = lambda _results: True
 
@@ -73,7 +77,7 @@ class Executor:
             evaluation.limits,
         )
         workshop = self._workshops[evaluation.environment.sandbox]
-        versions = await runner.versions(workshop)
+        versions = await self._versions(evaluation, problem, workshop)
         if versions is None:
             return await self._run(evaluation, runner, workshop)
         key = await self._key(evaluation, versions, problem)
@@ -84,6 +88,15 @@ class Executor:
                     evaluated=Evaluated(results=stored), fingerprint=key.fingerprint, cached=True
                 )
             return await self._run(evaluation, runner, workshop)
+
+    async def _versions(
+        self, evaluation: Evaluation, problem: ProblemConfig, workshop: Workshop
+    ) -> Versions | None:
+        digest = await workshop.sandbox.image_digest(evaluation.environment.image)
+        if isinstance(digest, Broken):
+            return None
+        locks = workshop.preparer.locks
+        return await anyio.to_thread.run_sync(recorded_versions, evaluation, problem, digest, locks)
 
     async def _problem(self, evaluation: Evaluation) -> ProblemConfig:
         path = evaluation.problem_path
@@ -111,6 +124,7 @@ class Executor:
             return Outcome(evaluated=evaluated, silent=silent)
         key = await self._key(evaluation, _versions(results), runner.problem)
         await anyio.to_thread.run_sync(self._memory.store.put, key, results)
+        self._memory.durations.put(evaluation.id, results.timings.get("run", results.duration))
         flaky = await self._run_failing_again(evaluation, runner, workshop, results)
         return Outcome(evaluated=evaluated, fingerprint=key.fingerprint, flaky=flaky)
 

@@ -30,7 +30,7 @@ class Preparer:
 
     def __init__(self, sandbox: Sandbox, locks: Locks, at_once: int = 2) -> None:
         self._sandbox = sandbox
-        self._locks = locks
+        self.locks = locks
         self._limiter = anyio.CapacityLimiter(at_once)
         self._known: dict[str, Prepared | Broken] = {}
         self._in_flight: dict[str, anyio.Lock] = {}
@@ -46,19 +46,14 @@ class Preparer:
                 self._known[key] = made
         return self._known[key]
 
-    def recorded(self, preparation: Preparation) -> Prepared | None:
-        """Tell what this is without making it, if it was ever made."""
-        known = self._known.get(preparation.key)
-        return known if isinstance(known, Prepared) else self._locks.read(preparation.key)
-
     async def _make(self, preparation: Preparation) -> Prepared | Broken:
-        recorded = self._locks.read(preparation.key)
+        recorded = self.locks.read(preparation.key)
         if recorded is not None and not preparation.constraints:
             preparation = msgspec.structs.replace(preparation, constraints=constraints(recorded))
         async with self._limiter:
             made = await self._sandbox.prepare(preparation)
         if isinstance(made, Prepared):
-            self._locks.write(made)
+            self.locks.write(made)
         return made
 
     def forget(self, prepared: Prepared) -> None:

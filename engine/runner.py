@@ -4,8 +4,6 @@ It owns every time limit of one evaluation. It has no retry and no store: what i
 its result, and the scheduler decides what follows.
 """
 
-import functools
-import hashlib
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +12,6 @@ import anyio.to_thread
 import msgspec
 
 from engine.environment import EnvironmentSpec, Limits, entry_command
-from engine.evaluation import Versions
 from engine.expectations import Expectation, Expectations
 from engine.grading import Rubric, grade
 from engine.integrity import examine
@@ -23,9 +20,8 @@ from engine.paths import state_folder
 from engine.prepare import TEST_PACKAGES, Preparer, environment_preparation, toolchain_preparation
 from engine.problem import CheckpointConfig, ProblemConfig
 from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
-from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run, Sandbox
-from engine.sandbox.wire import bundle
-from engine.workspace import TestTree, submission_archive, test_tree
+from engine.sandbox import Job, OnProgress, Preparation, Prepared, Progress, Run, Sandbox
+from engine.workspace import TestTree, discard, submission_archive, test_tree
 
 
 STARVED_SHARE = 0.25
@@ -136,29 +132,12 @@ class PytestRunner:
             prepared = time.monotonic() - started
             run = await workshop.sandbox.run(job, on_progress)
         finally:
-            await anyio.to_thread.run_sync(_discard, job.archives)
+            await anyio.to_thread.run_sync(discard, job.archives)
         if run.broken is not None and run.broken.kind is BrokenKind.DAEMON_ERROR:
             workshop.preparer.forget(ground.toolchain)
             workshop.preparer.forget(ground.environment)
         timings = {"prepare": prepared, "run": time.monotonic() - started - prepared, **run.timings}
         return self._conclude(job, ground, run, expected, timings)
-
-    async def versions(self, workshop: Workshop) -> Versions | None:
-        """Tell what this would run on, as far as that is known without preparing anything."""
-        needs = await self._needs(workshop)
-        if isinstance(needs, Broken):
-            return None
-        toolchain = workshop.preparer.recorded(needs.toolchain)
-        own = workshop.preparer.recorded(needs.environment)
-        await anyio.to_thread.run_sync(_discard, needs.environment.archives)
-        if toolchain is None or own is None:
-            return None
-        return Versions(
-            image_digest=needs.digest,
-            toolchain=toolchain.versions,
-            packages=own.versions,
-            grader=grader_version(),
-        )
 
     async def _needs(self, workshop: Workshop) -> Needs | Broken:
         environment = self.environment
@@ -193,7 +172,7 @@ class PytestRunner:
             if isinstance(own, Broken):
                 return own
         finally:
-            await anyio.to_thread.run_sync(_discard, needs.environment.archives)
+            await anyio.to_thread.run_sync(discard, needs.environment.archives)
         hide = self.environment.hide_tests
         tree = await anyio.to_thread.run_sync(test_tree, self.problem, self.checkpoint.name, hide)
         return Ground(digest=needs.digest, toolchain=toolchain, environment=own, bare=bare, tree=tree)
@@ -296,12 +275,6 @@ class PytestRunner:
         )
 
 
-@functools.cache
-def grader_version() -> str:
-    """Name the grader by what it does: a change of its code makes stored results stale."""
-    return hashlib.sha256(bundle()).hexdigest()[:16]
-
-
 def _was_starved(run: Run, seconds: float) -> bool:
     """Tell whether its processes stood in line for a CPU for a good part of the time."""
     return run.cpu.get("waited", 0.0) > STARVED_SHARE * seconds
@@ -317,13 +290,6 @@ def _collecting(job: Job, ground: Ground) -> Job:
         network="none",
         sealed=True,
     )
-
-
-def _discard(archives: tuple[Archive, ...]) -> None:
-    """Delete the archives that were too large for memory."""
-    for archive in archives:
-        if isinstance(archive.data, Path):
-            archive.data.unlink(missing_ok=True)
 
 
 async def run_checkpoint_pytest(

@@ -99,6 +99,13 @@ def _take(spool: BinaryIO) -> bytes | Path:
     return Path(name)
 
 
+def discard(archives: Iterable[Archive]) -> None:
+    """Delete the archives that were too large for memory."""
+    for archive in archives:
+        if isinstance(archive.data, Path):
+            archive.data.unlink(missing_ok=True)
+
+
 def _walk(folder: Path) -> Iterator[str]:
     """Yield every path below a folder, parents first."""
     pending = [str(folder)]

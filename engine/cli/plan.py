@@ -1,21 +1,32 @@
 """`scbench plan`: show what would run, without running it."""
 
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 
+import anyio
 import click
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from engine.cli.sources import Sources, source_options
+from engine.durations import Durations
+from engine.errors import SandboxUnavailable
 from engine.evaluation import Evaluation
 from engine.explain import Row, explain
+from engine.foresight import Foresight
+from engine.grading import judge
+from engine.locks import Locks
 from engine.manifest import Manifest
+from engine.paths import cache_folder, state_folder
 from engine.plan import expand
 from engine.preparations import Preparations, Preparing
 from engine.quantities import spoken_duration
+from engine.sandbox.choice import open_sandbox
+from engine.store import Store
+from engine.treehash import TreeHasher
 
 _MOST_LABEL_VALUES = 12
 
@@ -96,7 +107,8 @@ class Overview:
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or scripts."
 )
-def plan(sources: Sources, select: tuple[str, ...], explained: bool, form: str) -> None:
+@click.option("--rehash", is_flag=True, help="Read every file again, also those that look unchanged.")
+def plan(sources: Sources, select: tuple[str, ...], explained: bool, form: str, rehash: bool) -> None:
     """Show what would run, what is known already and what must be prepared.
 
     \b
@@ -105,10 +117,45 @@ def plan(sources: Sources, select: tuple[str, ...], explained: bool, form: str) 
       scbench plan --explain --select 'ledger/*' manifests/quickstart.yaml
     """
     manifest = sources.load()
-    if form == "json":
-        write_json(manifest, select, nothing_known)
-    else:
-        show(manifest, select, nothing_known, explained=explained)
+    with contextlib.ExitStack() as stack:
+        foresee = _foreseer(manifest, stack, rehash=rehash)
+        if form == "json":
+            write_json(manifest, select, foresee)
+        else:
+            show(manifest, select, foresee, explained=explained)
+
+
+def _foreseer(manifest: Manifest, stack: contextlib.ExitStack, *, rehash: bool) -> Foresee:
+    """Look into the store, where the images that results depend on are here."""
+    digests = anyio.run(known_digests, manifest)
+    foresight = Foresight(
+        digests,
+        Locks(state_folder() / "locks"),
+        Store(state_folder() / "results"),
+        stack.enter_context(TreeHasher(cache_folder() / "hashes.sqlite", rehash=rehash)),
+        stack.enter_context(Durations(state_folder() / "durations.sqlite")),
+    )
+
+    def foresee(evaluation: Evaluation) -> Forecast:
+        stored = foresight.stored(evaluation) if digests else None
+        if stored is not None:
+            verdict = judge(stored, manifest.policy)
+            return Forecast(answered=f"{verdict} under the same fingerprint")
+        return Forecast(seconds=foresight.seconds(evaluation))
+
+    return foresee
+
+
+async def known_digests(manifest: Manifest) -> dict[str, str]:
+    """Tell the digests of the images that are here; none where no daemon answers."""
+    specs = {spec for part in manifest.parts for spec in (*part.matrix, *part.environments.values())}
+    digests: dict[str, str] = {}
+    for spec in specs:
+        with contextlib.suppress(SandboxUnavailable):
+            async with open_sandbox(spec.sandbox, sweep=False) as sandbox:
+                digest = await sandbox.known_digest(spec.image)
+                digests |= {} if digest is None else {spec.image: digest}
+    return digests
 
 
 def write_json(manifest: Manifest, select: tuple[str, ...], foresee: Foresee) -> None:

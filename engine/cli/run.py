@@ -36,6 +36,7 @@ from engine.views.terminal import render
 @click.option("--force", is_flag=True, help="Resume even though the plan has changed.")
 @click.option("--rerun", type=click.Choice(["broken", "failed", "all"]), help="Do not take these as known.")
 @click.option("--no-cache", is_flag=True, help="Answer nothing from the store.")
+@click.option("--rehash", is_flag=True, help="Read every file again, also those that look unchanged.")
 @click.option("--rerun-failing", type=click.IntRange(min=0), default=0, metavar="N", help="Find flaky tests.")
 @click.option("--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="Exit with 1 if any.")
 @click.option("--tests", "with_tests", is_flag=True, help="Put every test into the result lines.")

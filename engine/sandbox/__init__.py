@@ -175,6 +175,9 @@ class Sandbox(Protocol):
     async def image_digest(self, image: str) -> str | Broken:
         """Make sure that the image is there, pulling it if need be, and tell its digest or id."""
 
+    async def known_digest(self, image: str) -> str | None:
+        """Tell the digest or id of an image that is already here."""
+
     async def prepare(self, preparation: Preparation) -> Prepared | Broken:
         """Return what was asked for, making it if it is not there yet."""
 

@@ -100,8 +100,14 @@ class DockerSandbox:
                     self._images[image] = await self._inspect_or_pull(image)
                 except DAEMON_ERRORS as error:
                     return _image_failure(image, error)
-        found = self._images[image]
-        return str((found.get("RepoDigests") or [found["Id"]])[0])
+        return _digest(self._images[image])
+
+    async def known_digest(self, image: str) -> str | None:
+        """Tell the digest or id of an image that is already here."""
+        try:
+            return _digest(await self._client.images.inspect(image))
+        except DAEMON_ERRORS:
+            return None
 
     async def _inspect_or_pull(self, image: str) -> dict[str, Any]:
         try:
@@ -383,6 +389,10 @@ def _connector(host: str) -> aiohttp.BaseConnector | None:
     if host.startswith("unix://"):
         return aiohttp.UnixConnector(host.removeprefix("unix://"), limit=0)
     return None
+
+
+def _digest(found: dict[str, Any]) -> str:
+    return str((found.get("RepoDigests") or [found["Id"]])[0])
 
 
 def _uv_did_not_run(output: str) -> bool:

@@ -1,10 +1,12 @@
 """Ten quick tests of a small tool; none shows SECRET, which only a spy can know."""
 
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Tool
 
+Tool = Callable[..., "subprocess.CompletedProcess[str]"]
 SECRET = "nobody-may-read-module-0a6fd27b41"
 DATA = Path(__file__).parent / "data"
 
