@@ -19,8 +19,8 @@ import anyio
 import anyio.to_thread
 
 from engine.environment import EnvironmentSpec
-from engine.paths import cache_folder
-from engine.prepare import TEST_PACKAGES, Preparer, toolchain_preparation
+from engine.paths import cache_folder, state_folder
+from engine.prepare import TEST_PACKAGES, Preparer, wanted_toolchain
 from engine.locks import Locks
 from engine.problem import load_problem
 from engine.runner import PytestRunner, Workshop
@@ -64,10 +64,10 @@ async def local_toolchain(image: str) -> Path:
     environment = EnvironmentSpec(sandbox="local", image=image)
     async with open_sandbox("local") as sandbox:
         digest = await sandbox.image_digest(image)
-        preparation = toolchain_preparation(environment, str(digest), ())
-        made = await Preparer(sandbox, Locks(Path(tempfile.mkdtemp()))).get(preparation)
+        wanted = wanted_toolchain(environment, str(digest), ())
+        made = await Preparer(sandbox, Locks(state_folder() / "locks")).get(wanted)
         assert isinstance(made, Prepared), made
-        return cache_folder() / "local" / f"toolchain-{preparation.key[:32]}" / "tools/pytest/bin/python"
+        return cache_folder() / "local" / f"toolchain-{wanted.key[:32]}" / "tools/pytest/bin/python"
 
 
 def bare(folder: Path, python: Path) -> None:

@@ -11,6 +11,7 @@ from engine.durations import Durations
 from engine.evaluation import Evaluation, Versions, fingerprint
 from engine.events import FlakyTest
 from engine.foresight import recorded_versions
+from engine.locks import Locks
 from engine.problem import ProblemConfig, load_problem
 from engine.results import Broken, BrokenKind, CorrectnessResults, Status, tally
 from engine.runner import Evaluated, PytestRunner, Workshop
@@ -77,26 +78,35 @@ class Executor:
             evaluation.limits,
         )
         workshop = self._workshops[evaluation.environment.sandbox]
-        versions = await self._versions(evaluation, problem, workshop)
-        if versions is None:
+        known = await self._look_up(evaluation, problem, workshop)
+        if isinstance(known, Outcome):
+            return known
+        if known is None:
             return await self._run(evaluation, runner, workshop)
-        key = await self._key(evaluation, versions, problem)
-        async with self._in_flight.sole(key):
-            stored = await self._stored(key)
-            if stored is not None:
-                return Outcome(
-                    evaluated=Evaluated(results=stored), fingerprint=key.fingerprint, cached=True
-                )
-            return await self._run(evaluation, runner, workshop)
+        async with self._in_flight.sole(known):
+            again = await self._look_up(evaluation, problem, workshop)
+            return again if isinstance(again, Outcome) else await self._run(evaluation, runner, workshop)
 
-    async def _versions(
+    async def _look_up(
         self, evaluation: Evaluation, problem: ProblemConfig, workshop: Workshop
-    ) -> Versions | None:
+    ) -> Outcome | StoreKey | None:
+        """Return the stored outcome, else the key that it would have, else nothing."""
         digest = await workshop.sandbox.image_digest(evaluation.environment.image)
         if isinstance(digest, Broken):
             return None
-        locks = workshop.preparer.locks
-        return await anyio.to_thread.run_sync(recorded_versions, evaluation, problem, digest, locks)
+        return await anyio.to_thread.run_sync(self._find, evaluation, problem, digest, workshop.preparer.locks)
+
+    def _find(
+        self, evaluation: Evaluation, problem: ProblemConfig, digest: str, locks: Locks
+    ) -> Outcome | StoreKey | None:
+        versions = recorded_versions(evaluation, problem, digest, locks, self._memory.hasher)
+        if versions is None:
+            return None
+        key = self._key(evaluation, versions, problem)
+        stored = self._memory.store.get(key)
+        if stored is None or not self._memory.accept(stored):
+            return key
+        return Outcome(evaluated=Evaluated(results=stored), fingerprint=key.fingerprint, cached=True)
 
     async def _problem(self, evaluation: Evaluation) -> ProblemConfig:
         path = evaluation.problem_path
@@ -104,15 +114,9 @@ class Executor:
             self._problems[path] = await anyio.to_thread.run_sync(load_problem, Path(path))
         return self._problems[path]
 
-    async def _stored(self, key: StoreKey) -> CorrectnessResults | None:
-        stored = await anyio.to_thread.run_sync(self._memory.store.get, key)
-        return stored if stored is not None and self._memory.accept(stored) else None
-
-    async def _key(self, evaluation: Evaluation, versions: Versions, problem: ProblemConfig) -> StoreKey:
-        print_ = await anyio.to_thread.run_sync(
-            fingerprint, evaluation, versions, self._memory.hasher, problem
-        )
-        return StoreKey(fingerprint=print_, repeat_index=evaluation.repeat_index)
+    def _key(self, evaluation: Evaluation, versions: Versions, problem: ProblemConfig) -> StoreKey:
+        mark = fingerprint(evaluation, versions, self._memory.hasher, problem)
+        return StoreKey(fingerprint=mark, repeat_index=evaluation.repeat_index)
 
     async def _run(self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop) -> Outcome:
         evaluated = await runner.evaluate(
@@ -122,7 +126,8 @@ class Executor:
         if results.broken is not None:
             silent = results.broken.kind is BrokenKind.DAEMON_ERROR and await _is_silent(workshop)
             return Outcome(evaluated=evaluated, silent=silent)
-        key = await self._key(evaluation, _versions(results), runner.problem)
+        versions = _versions(results)
+        key = await anyio.to_thread.run_sync(self._key, evaluation, versions, runner.problem)
         await anyio.to_thread.run_sync(self._memory.store.put, key, results)
         self._memory.durations.put(evaluation.id, results.timings.get("run", results.duration))
         flaky = await self._run_failing_again(evaluation, runner, workshop, results)

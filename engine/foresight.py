@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.durations import Durations
-from engine.environment import EnvironmentSpec
 from engine.evaluation import Evaluation, Versions, fingerprint
 from engine.locks import Locks
-from engine.prepare import environment_preparation, toolchain_preparation
+from engine.prepare import wanted_environment, wanted_toolchain
 from engine.problem import ProblemConfig, load_problem
-from engine.results import Broken, CorrectnessResults
+from engine.results import CorrectnessResults
 from engine.sandbox.wire import grader_version
 from engine.store import Store, StoreKey
 from engine.treehash import TreeHasher
-from engine.workspace import discard
 
 
 class Foresight:
@@ -36,7 +34,7 @@ class Foresight:
         if digest is None:
             return None
         problem = self._problem(evaluation.problem_path)
-        versions = recorded_versions(evaluation, problem, digest, self._locks)
+        versions = recorded_versions(evaluation, problem, digest, self._locks, self._hasher)
         if versions is None:
             return None
         key = fingerprint(evaluation, versions, self._hasher, problem)
@@ -53,17 +51,12 @@ class Foresight:
 
 
 def recorded_versions(
-    evaluation: Evaluation, problem: ProblemConfig, digest: str, locks: Locks
+    evaluation: Evaluation, problem: ProblemConfig, digest: str, locks: Locks, hasher: TreeHasher
 ) -> Versions | None:
     """Tell what an evaluation would run on, if all of that was ever prepared. Blocks."""
-    environment: EnvironmentSpec = evaluation.environment
-    toolchain = locks.read(toolchain_preparation(environment, digest, problem.test_dependencies).key)
-    own = environment_preparation(
-        environment, digest, Path(evaluation.submission), evaluation.limits.setup
-    )
-    if isinstance(own, Broken):
-        return None
-    discard(own.archives)
+    environment, submission = evaluation.environment, Path(evaluation.submission)
+    toolchain = locks.read(wanted_toolchain(environment, digest, problem.test_dependencies).key)
+    own = wanted_environment(environment, digest, submission, evaluation.limits.setup, hasher)
     packages = locks.read(own.key)
     if toolchain is None or packages is None:
         return None
@@ -73,4 +66,3 @@ def recorded_versions(
         packages=packages.versions,
         grader=grader_version(),
     )
-

@@ -16,13 +16,17 @@ class Locks:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        # Records never change, so each is read once.
+        self._read: dict[str, Prepared] = {}
 
     def read(self, key: str) -> Prepared | None:
         """Return what was once prepared under a key."""
-        try:
-            return _DECODER.decode(self._path(key).read_bytes())
-        except (OSError, msgspec.MsgspecError):
-            return None
+        if key not in self._read:
+            try:
+                self._read[key] = _DECODER.decode(self._path(key).read_bytes())
+            except (OSError, msgspec.MsgspecError):
+                return None
+        return self._read[key]
 
     def write(self, prepared: Prepared) -> None:
         """Record what was prepared, unless that is already known."""

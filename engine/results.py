@@ -67,6 +67,7 @@ class BrokenKind(enum.StrEnum):
     IMAGE_MISSING = "image_missing"
     NO_PYTHON = "no_python"
     TOOLCHAIN_UNRESOLVABLE = "toolchain_unresolvable"
+    INDEX_UNREACHABLE = "index_unreachable"
     SEAL_FAILED = "seal_failed"
     DAEMON_ERROR = "daemon_error"
     REPORT_MISSING = "report_missing"
@@ -94,6 +95,7 @@ FAULTS: Mapping[BrokenKind, Fault] = {
     BrokenKind.IMAGE_MISSING: Fault.INFRASTRUCTURE,
     BrokenKind.NO_PYTHON: Fault.INFRASTRUCTURE,
     BrokenKind.TOOLCHAIN_UNRESOLVABLE: Fault.INFRASTRUCTURE,
+    BrokenKind.INDEX_UNREACHABLE: Fault.INFRASTRUCTURE,
     BrokenKind.SEAL_FAILED: Fault.INFRASTRUCTURE,
     BrokenKind.DAEMON_ERROR: Fault.INFRASTRUCTURE,
     BrokenKind.REPORT_MISSING: Fault.INFRASTRUCTURE,

@@ -17,10 +17,10 @@ from engine.grading import Rubric, grade
 from engine.integrity import examine
 from engine.locks import Locks
 from engine.paths import state_folder
-from engine.prepare import TEST_PACKAGES, Preparer, environment_preparation, toolchain_preparation
+from engine.prepare import TEST_PACKAGES, Preparer, wanted_environment, wanted_toolchain
 from engine.problem import CheckpointConfig, ProblemConfig
 from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
-from engine.sandbox import Job, OnProgress, Preparation, Prepared, Progress, Run, Sandbox
+from engine.sandbox import Job, OnProgress, Prepared, Progress, Run, Sandbox
 from engine.workspace import TestTree, discard, submission_archive, test_tree
 
 
@@ -51,15 +51,6 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     reports: Mapping[str, bytes] = {}
     # It hit a time limit while its processes waited for a CPU that others had.
     starved: bool = False
-
-
-class Needs(msgspec.Struct, frozen=True, kw_only=True):
-    """What must be prepared before pytest can run."""
-
-    digest: str
-    toolchain: Preparation
-    environment: Preparation
-    bare: Preparation
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,43 +130,28 @@ class PytestRunner:
         timings = {"prepare": prepared, "run": time.monotonic() - started - prepared, **run.timings}
         return self._conclude(job, ground, run, expected, timings)
 
-    async def _needs(self, workshop: Workshop) -> Needs | Broken:
-        environment = self.environment
+    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
+        environment, submission = self.environment, self.submission_path
         digest = await workshop.sandbox.image_digest(environment.image)
         if isinstance(digest, Broken):
             return digest
-        toolchain = toolchain_preparation(environment, digest, self.problem.test_dependencies)
-        own = await anyio.to_thread.run_sync(
-            environment_preparation, environment, digest, self.submission_path, self.limits.setup
+        bare = msgspec.structs.replace(environment, setup=())
+        wanted = (
+            wanted_toolchain(environment, digest, self.problem.test_dependencies),
+            await anyio.to_thread.run_sync(wanted_environment, bare, digest, submission, self.limits.setup),
+            await anyio.to_thread.run_sync(
+                wanted_environment, environment, digest, submission, self.limits.setup
+            ),
         )
-        bare = environment_preparation(
-            msgspec.structs.replace(environment, setup=()), digest, self.submission_path, self.limits.setup
-        )
-        if isinstance(own, Broken):
-            return own
-        if isinstance(bare, Broken):
-            return bare
-        return Needs(digest=digest, toolchain=toolchain, environment=own, bare=bare)
-
-    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
-        needs = await self._needs(workshop)
-        if isinstance(needs, Broken):
-            return needs
-        try:
-            toolchain = await workshop.preparer.get(needs.toolchain)
-            if isinstance(toolchain, Broken):
-                return toolchain
-            bare = await workshop.preparer.get(needs.bare)
-            if isinstance(bare, Broken):
-                return bare
-            own = await workshop.preparer.get(needs.environment)
-            if isinstance(own, Broken):
-                return own
-        finally:
-            await anyio.to_thread.run_sync(discard, needs.environment.archives)
-        hide = self.environment.hide_tests
+        made: list[Prepared] = []
+        for one in wanted:
+            prepared = await workshop.preparer.get(one)
+            if isinstance(prepared, Broken):
+                return prepared
+            made.append(prepared)
+        hide = environment.hide_tests
         tree = await anyio.to_thread.run_sync(test_tree, self.problem, self.checkpoint.name, hide)
-        return Ground(digest=needs.digest, toolchain=toolchain, environment=own, bare=bare, tree=tree)
+        return Ground(digest=digest, toolchain=made[0], bare=made[1], environment=made[2], tree=tree)
 
     async def _job(self, ground: Ground, evaluation_id: str) -> Job | Broken:
         environment, problem = self.environment, self.problem

@@ -51,6 +51,8 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     constraints: str = ""
     resources: Resources = Resources()
     timeout: float = 300.0
+    # False: only tell whether it can be made.
+    keep: bool = True
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

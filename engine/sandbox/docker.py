@@ -151,7 +151,8 @@ class DockerSandbox:
                 made = prepared_of(preparation, transcript)
                 if isinstance(made, Prepared):
                     packed.seek(0)
-                    await self._fill_volume(volume, preparation, made, packed)
+                    if preparation.keep:
+                        await self._fill_volume(volume, preparation, made, packed)
                     return made
             if transcript.outcome is None or not _uv_did_not_run(transcript.outcome.output):
                 return made

@@ -68,7 +68,7 @@ class LocalSandbox:
         made = prepared_of(preparation, transcript)
         if isinstance(made, Prepared):
             record.write_bytes(msgspec.json.encode(made))
-            await anyio.to_thread.run_sync(_remove, folder / "tmp")
+            await anyio.to_thread.run_sync(_remove, folder / "tmp" if preparation.keep else folder)
         return made
 
     async def _run_preparation(self, preparation: Preparation, folder: Path) -> Transcript:

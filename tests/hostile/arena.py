@@ -12,14 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
-import anyio.from_thread
+import anyio.to_thread
 import msgspec
 
 from engine.environment import EnvironmentSpec
+from engine.expectations import Expectations
 from engine.grading import judge
+from engine.locks import Locks
+from engine.prepare import Preparer
 from engine.problem import load_problem
 from engine.results import Broken, Verdict
 from engine.runner import Evaluated, PytestRunner, Workshop
+from engine.sandbox import Sandbox
 from engine.sandbox.choice import open_sandbox
 from tests.hostile.collection import HERE, SECRETS, Case, honest
 
@@ -83,6 +87,14 @@ def environment_of(case: Case, image: str) -> EnvironmentSpec:
     )
 
 
+def workshop_in(folder: Path, sandbox: Sandbox) -> Workshop:
+    """Set up a workshop that keeps what it learns in a folder of this session."""
+    preparer = Preparer(sandbox, Locks(folder / "locks"))
+    return Workshop(
+        sandbox=sandbox, preparer=preparer, expectations=Expectations(sandbox, folder / "expectations")
+    )
+
+
 async def fight(case: Case, submission: Path, image: str, workshop: Workshop) -> Bout:
     """Evaluate the submission of a case."""
     problem = load_problem(HERE / case.problem)
@@ -102,6 +114,7 @@ class Arena:
         self._cases = tuple(cases)
         self._image = image
         self._folder = folder
+        self._over = False
         self.neighbours: list[Bout] = []
 
     def bout(self, case: Case) -> Bout:
@@ -112,17 +125,27 @@ class Arena:
         """Wait for all."""
         return {name: future.result() for name, future in self._futures.items()}
 
+    def run_to_the_end(self) -> None:
+        """Run all, and let nobody wait for ever if that fails."""
+        try:
+            anyio.run(self.run)
+        except BaseException as error:
+            for future in self._futures.values():
+                if not future.done():
+                    future.set_exception(error)
+            raise
+
     async def run(self) -> None:
         """Run every case, with an honest neighbour at all times."""
         async with open_sandbox("docker") as sandbox:
-            workshop = Workshop.of(sandbox)
+            workshop = workshop_in(self._folder, sandbox)
             control = honest().assemble(self._folder / "honest")
             # What everybody needs is made first, or the first cases would run without a neighbour.
             self.neighbours.append(await fight(honest(), control, self._image, workshop))
             async with anyio.create_task_group() as group:
                 group.start_soon(self._be_neighbour, control, workshop)
                 await self._run_cases(workshop)
-                group.cancel_scope.cancel()
+                self._over = True
 
     async def _run_cases(self, workshop: Workshop) -> None:
         limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -142,7 +165,7 @@ class Arena:
             limiter.release_on_behalf_of(case.name)
 
     async def _be_neighbour(self, control: Path, workshop: Workshop) -> None:
-        while True:
+        while not self._over:
             self.neighbours.append(await fight(honest(), control, self._image, workshop))
 
 
@@ -150,7 +173,7 @@ class Arena:
 def open_arena(cases: Iterable[Case], image: str, folder: Path) -> Iterator[Arena]:
     """Run an arena in a thread of its own, until all is over."""
     arena = Arena(tuple(cases), image, folder)
-    thread = threading.Thread(target=anyio.run, args=(arena.run,), name="arena")
+    thread = threading.Thread(target=arena.run_to_the_end, name="arena")
     thread.start()
     try:
         yield arena

@@ -30,11 +30,17 @@ SECRETS = (
 class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What an honest grader says."""
 
-    verdict: Verdict
+    # One of these.
+    verdict: Verdict | tuple[Verdict, ...]
     # One of these, where the verdict is broken; always by the submission's fault.
     kind: BrokenKind | tuple[BrokenKind, ...] = ()
     # A warning that must go along with the verdict.
     warning: str | None = None
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts that fit."""
+        return (self.verdict,) if isinstance(self.verdict, Verdict) else self.verdict
 
     @property
     def kinds(self) -> tuple[BrokenKind, ...]:
@@ -49,10 +55,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     tries: str
     stopped_by: str
     expect: Expected
-    # How it fares against a runner in the seeds' way, or why that cannot be shown.
+    # `wins`, or why that cannot be shown against a runner in the seeds' way.
     plain: str
+    # What it wins there: a verdict, an escape from being counted, a secret, time, a file of the host.
+    gains: Literal["passed", "escaped", "spoils", "hung", "host_file"] = "passed"
     # The problem that it is a submission to.
-    problem: Literal["problem", "importing", "importing_undeclared"] = "problem"
+    problem: Literal["problem", "handing", "importing", "importing_undeclared"] = "problem"
     # Whether `solution.py`, an honest solution, lies beside what it ships.
     with_solution: bool = False
     # What makes those parts of it that no repository can hold.

@@ -215,6 +215,8 @@ WARNED: list[tuple[str, Run, tuple[str, ...] | None]] = [
     ("unexpected_tests", consistent(), (A,)),
     ("expected_unknown", consistent(), None),
     ("unsealed", ended(sealed=False), (A, B)),
+    ("unsealed", ended(imported=("main",)), (A, B)),
+    ("command_limit", ended(command_limits=2), (A, B)),
     (
         "report_unreadable",
         changed(reports={CTRF: ctrf_report(PASSED), JSON: json_report(PASSED) * 2}),

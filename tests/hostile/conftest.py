@@ -1,0 +1,36 @@
+"""The arena that the hostile cases of one session share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hostile.arena import Arena, open_arena
+from tests.hostile.collection import Case
+
+# What is judged in containers, and not by this session.
+collect_ignore = ["cases", "problem", "handing", "importing", "importing_undeclared", "honest"]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """aiodocker needs asyncio."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def arena(
+    request: pytest.FixtureRequest, image: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Arena]:
+    """Every case that a test of this session asks for, under way."""
+    cases = _cases_of(request.session.items)
+    with open_arena(cases, image, tmp_path_factory.mktemp("arena")) as arena:
+        yield arena
+
+
+def _cases_of(items: list[pytest.Item]) -> list[Case]:
+    asked = [
+        item.callspec.params["case"]
+        for item in items
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and "arena" in item.fixturenames
+    ]
+    return list({case.name: case for case in asked}.values())

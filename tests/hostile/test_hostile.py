@@ -1,0 +1,42 @@
+"""Submissions that cheat or attack, each beside an honest neighbour, on a real Docker Engine."""
+
+import pytest
+
+from engine.results import Fault, Verdict
+from tests.hostile.arena import Arena
+from tests.hostile.collection import Case, load_all
+
+pytestmark = pytest.mark.docker
+CASES = load_all()
+
+
+def _parameter(case: Case) -> object:
+    marks = [pytest.mark.xfail(reason=case.open_hole)] if case.open_hole else []
+    return pytest.param(case, id=case.name, marks=marks)
+
+
+@pytest.mark.parametrize("case", map(_parameter, CASES))
+def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) -> None:
+    """The submission gets what it deserves, and nothing that is hidden comes out."""
+    bout = arena.bout(case)
+    assert bout.verdict in case.expect.verdicts, bout.story()
+    if bout.broken is not None:
+        assert bout.broken.fault is Fault.SUBMISSION, bout.story()
+        assert not case.expect.kinds or bout.broken.kind in case.expect.kinds, bout.story()
+    if case.expect.warning is not None:
+        assert case.expect.warning in bout.warnings, bout.story()
+    assert bout.leaked() == []
+    assert bout.spoils() == "", bout.story()
+
+
+@pytest.mark.parametrize("case", map(_parameter, CASES))
+def test_honest_neighbours_are_not_disturbed(arena: Arena, case: Case) -> None:
+    """Whoever ran at the same time passed every test."""
+    bout = arena.bout(case)
+    neighbours = [neighbour for neighbour in arena.neighbours_until(bout.ended) if neighbour.overlaps(bout)]
+    for neighbour in neighbours:
+        assert neighbour.verdict is Verdict.PASSED, neighbour.story()
+        assert all(test.status == "passed" for test in neighbour.evaluated.results.tests), neighbour.story()
+        assert neighbour.evaluated.results.environment.sealed
+    if bout.evaluated.results.tests:
+        assert neighbours
