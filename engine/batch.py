@@ -45,7 +45,7 @@ from engine.treehash import TreeHasher
 from engine.window import Limit, Order
 from engine.work import Ending, SchedulerEvent, SchedulerSettings, Work
 
-STREAM_SIZE = 256
+STREAM_SIZE = 64
 Lines = AsyncIterable[Evaluation | BadLine]
 OnProgress = Callable[[Evaluation, Progress], None]
 
@@ -129,6 +129,11 @@ class Batch:
         )
 
     @property
+    def counts(self) -> RunCounts:
+        """How the evaluations came out so far, earlier sessions included."""
+        return self._narrator.counts
+
+    @property
     def running(self) -> int:
         """How many evaluations are under way."""
         return self._scheduler.running if self._scheduler else 0
@@ -193,7 +198,8 @@ class Batch:
                 await send.send(self._warning("manifest", warning))
             async with anyio.create_task_group() as monitors:
                 monitors.start_soon(self._watch, tuple(workshops.values()), level, send)
-                ending = await self._scheduler.run(self._evaluations(send))
+                digests = await self._known_digests(workshops)
+                ending = await self._scheduler.run(self._evaluations(send, executor, digests))
                 monitors.cancel_scope.cancel()
             duration = time.monotonic() - started
             await send.send(self._narrator.finished(ending, duration, self._exit_code(ending)))
@@ -219,7 +225,7 @@ class Batch:
         durations: Durations,
     ) -> Scheduler[Evaluation, Outcome]:
         async def emit(event: SchedulerEvent[Evaluation, Outcome]) -> None:
-            for told in await self._narrator.tell(event):
+            for told in self._narrator.tell(event):
                 await send.send(told)
 
         settings = SchedulerSettings(batch=level.limit, deadline=self.manifest.timeouts.batch)
@@ -264,13 +270,26 @@ class Batch:
         starved = outcome.evaluated.starved
         return decide(settings, outcome.broken, attempt=counted, starved=starved, spread=spread)
 
+    async def _known_digests(self, workshops: dict[str, Workshop]) -> dict[tuple[str, str], str]:
+        """Tell the digests of images that are here, so that stored results are found without waiting."""
+        parts = self.manifest.parts
+        images = {one.image for part in parts for one in (*part.matrix, *part.environments.values())}
+        known: dict[tuple[str, str], str] = {}
+        for name, workshop in workshops.items():
+            for image in images:
+                digest = await workshop.sandbox.known_digest(image)
+                if digest is not None:
+                    known[name, image] = digest
+        return known
+
     def _evaluations(
-        self, send: MemoryObjectSendStream[Event]
+        self, send: MemoryObjectSendStream[Event], executor: Executor, digests: dict[tuple[str, str], str]
     ) -> Iterable[Evaluation] | AsyncIterable[Evaluation]:
         if self._lines is not None:
             return self._good_lines(self._lines, send)
         items = self._recorder.through(expand(self.manifest, self.options.select))
-        return (self._placed(item) for item in items if not self._is_done(item))
+        wanted = (self._placed(item) for item in items if not self._is_done(item))
+        return executor.foresee(wanted, digests)
 
     async def _good_lines(
         self, lines: Lines, send: MemoryObjectSendStream[Event]
@@ -317,6 +336,7 @@ class Batch:
                 with contextlib.suppress(anyio.WouldBlock, anyio.EndOfStream):
                     while len(events) < STREAM_SIZE:
                         events.append(receive.receive_nowait())
+                await anyio.to_thread.run_sync(self._narrator.write_files)
                 await journal.append((*self._recorder.take(), *events))
                 for sink in sinks:
                     if not await sink.write(events):

@@ -23,7 +23,7 @@ from engine.events import (
 )
 from engine.results import GroupType, Verdict
 from engine.sandbox import Progress
-from engine.visible import first_line
+from engine.views.text import one_line
 
 # Over how many endings the rate is taken, and how many failures are remembered.
 RATE_WINDOW = 64
@@ -69,11 +69,6 @@ class Board:
     def done(self) -> int:
         """How many evaluations have their outcome."""
         return self.counts.passed + self.counts.failed + self.counts.broken
-
-    def expect(self, total: int | None, kept: RunCounts) -> None:
-        """Take in how many evaluations there are in all, and how many an earlier session has done."""
-        self.total = total
-        self.counts = kept
 
     def glimpse(self, evaluation: Evaluation, progress: Progress) -> None:
         """Take in what a running evaluation is at."""
@@ -155,16 +150,21 @@ class Board:
         return Counter(one.progress.phase for name, one in self.running.items() if name not in shown)
 
 
+def first_line(text: str, limit: int = 200) -> str:
+    """Return the first line of a text, visible and not longer than a limit."""
+    return one_line(text.strip().partition("\n")[0], limit)
+
+
 def name_of(evaluation: Evaluation) -> str:
     """Name an evaluation as people do."""
     again = (f"#{evaluation.repeat_index + 1}",) if evaluation.repeat_index else ()
     words = (evaluation.problem_name, evaluation.checkpoint, *dict(evaluation.labels).values(), *again)
-    return first_line(" ".join(words))
+    return one_line(" ".join(words))
 
 
 def name_of_result(result: ResultLine) -> str:
     """Name the evaluation of a result as people do."""
-    return first_line(" ".join((result.problem_name, result.checkpoint_name, *result.labels.values())))
+    return one_line(" ".join((result.problem_name, result.checkpoint_name, *result.labels.values())))
 
 
 def reason_of(result: ResultLine) -> str:

@@ -13,8 +13,8 @@ from engine.results import Verdict
 
 COLOURS = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.BROKEN: "yellow"}
 MOST_ROWS = 12
-# Lines of the display that are not running evaluations: bar, counts, machine, "and more", one to spare.
-FRAME = 5
+# Lines of the display that are not running evaluations: bar, counts, machine, "and more", the cursor's.
+FRAME = 6
 # From this share of its time limit on, an evaluation stands out.
 NEAR_LIMIT = 0.8
 
@@ -41,11 +41,12 @@ def draw(board: Board, machine: Machine, height: int) -> RenderableType:
     if hidden:
         phases = ", ".join(f"{count} {phase}" for phase, count in sorted(hidden.items()))
         parts.append(_line(f"  and {sum(hidden.values())} more: {phases}", "dim"))
-    return Group(*parts)
+    # The cursor rests on an empty line, where the terminal's own echo of Ctrl-C does no harm.
+    return Group(*parts, Text(""))
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis", end="")
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _overall(board: Board) -> Table:

@@ -88,10 +88,24 @@ class _Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     versions: Versions
 
 
+class Fingerprint(msgspec.Struct, frozen=True, kw_only=True):
+    """What a result is known by, and a short hash of each ingredient, to tell later which has changed."""
+
+    value: str
+    ingredients: Mapping[str, str]
+
+
 def fingerprint(
     evaluation: Evaluation, versions: Versions, hasher: TreeHasher, problem: ProblemConfig | None = None
 ) -> str:
     """Hash everything that the outcome depends on; blocking, for use in a thread."""
+    return take_fingerprint(evaluation, versions, hasher, problem).value
+
+
+def take_fingerprint(
+    evaluation: Evaluation, versions: Versions, hasher: TreeHasher, problem: ProblemConfig | None = None
+) -> Fingerprint:
+    """Hash everything that the outcome depends on, as a whole and one by one; blocking."""
     problem = problem or load_problem(Path(evaluation.problem_path))
     ingredients = _Ingredients(
         submission=hasher.digest(Path(evaluation.submission)),
@@ -111,8 +125,15 @@ def fingerprint(
         limits=evaluation.limits,
         versions=versions,
     )
-    encoded = msgspec.json.encode(ingredients, order="deterministic")
-    return hashlib.blake2b(encoded, digest_size=20).hexdigest()
+    named = {**msgspec.structs.asdict(ingredients), **msgspec.structs.asdict(versions)}
+    del named["versions"]
+    parts = {name: _digest(value, 6) for name, value in named.items()}
+    return Fingerprint(value=_digest(ingredients, 20), ingredients=parts)
+
+
+def _digest(value: object, size: int) -> str:
+    encoded = msgspec.json.encode(value, order="deterministic")
+    return hashlib.blake2b(encoded, digest_size=size).hexdigest()
 
 
 def goes_along(problem: ProblemConfig, checkpoint: str) -> Keep:

@@ -55,6 +55,8 @@ class ResultLine(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
     cached: bool = False
     fingerprint: str | None = None
+    # A hash of each ingredient of the fingerprint by name; in evaluation.json only.
+    ingredients: Mapping[str, str] | msgspec.UnsetType = msgspec.UNSET
     environment: EnvironmentRecord = EnvironmentRecord()
     integrity: tuple[IntegrityWarning, ...] = ()
     # Left out of the line altogether unless asked for.

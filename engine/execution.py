@@ -1,6 +1,6 @@
 """One evaluation as the scheduler sees it: answered from the store where nothing has changed, else run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import anyio
@@ -8,7 +8,7 @@ import anyio.to_thread
 import msgspec
 
 from engine.durations import Durations
-from engine.evaluation import Evaluation, Versions, fingerprint
+from engine.evaluation import Evaluation, Versions, take_fingerprint
 from engine.events import FlakyTest
 from engine.foresight import recorded_versions
 from engine.locks import Locks
@@ -29,6 +29,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     evaluated: Evaluated
     fingerprint: str | None = None
+    # A hash of each ingredient of the fingerprint by name.
+    ingredients: Mapping[str, str] = {}
     cached: bool = False
     # The daemon did not answer: the attempt had no chance.
     silent: bool = False
@@ -66,10 +68,29 @@ class Executor:
         self._rerun_failing = rerun_failing
         self._in_flight = InFlight()
         self._problems: dict[str, ProblemConfig] = {}
+        # Found while the plan was read ahead; no more than the scheduler's window.
+        self._answers: dict[str, Outcome] = {}
+
+    def foresee(
+        self, evaluations: Iterable[Evaluation], digests: Mapping[tuple[str, str], str]
+    ) -> Iterator[Evaluation]:
+        """Hand evaluations on, looking up each that can be without waiting. Blocks, in the plan's thread."""
+        for evaluation in evaluations:
+            environment = evaluation.environment
+            digest = digests.get((environment.sandbox, environment.image))
+            if digest is not None:
+                locks = self._workshops[environment.sandbox].preparer.locks
+                found = self._find(evaluation, self._load_problem(evaluation.problem_path), digest, locks)
+                if isinstance(found, Outcome):
+                    self._answers[evaluation.id] = found
+            yield evaluation
 
     async def execute(self, evaluation: Evaluation, _attempt: Attempt) -> Outcome:
         """Answer from the store or run; equal evaluations at the same time run once."""
-        problem = await self._problem(evaluation)
+        answer = self._answers.pop(evaluation.id, None)
+        if answer is not None:
+            return answer
+        problem = await anyio.to_thread.run_sync(self._load_problem, evaluation.problem_path)
         runner = PytestRunner(
             problem,
             problem.checkpoint(evaluation.checkpoint),
@@ -102,21 +123,28 @@ class Executor:
         versions = recorded_versions(evaluation, problem, digest, locks, self._memory.hasher)
         if versions is None:
             return None
-        key = self._key(evaluation, versions, problem)
+        key, ingredients = self._key(evaluation, versions, problem)
         stored = self._memory.store.get(key)
         if stored is None or not self._memory.accept(stored):
             return key
-        return Outcome(evaluated=Evaluated(results=stored), fingerprint=key.fingerprint, cached=True)
+        return Outcome(
+            evaluated=Evaluated(results=stored),
+            fingerprint=key.fingerprint,
+            ingredients=ingredients,
+            cached=True,
+        )
 
-    async def _problem(self, evaluation: Evaluation) -> ProblemConfig:
-        path = evaluation.problem_path
+    def _load_problem(self, path: str) -> ProblemConfig:
         if path not in self._problems:
-            self._problems[path] = await anyio.to_thread.run_sync(load_problem, Path(path))
+            self._problems[path] = load_problem(Path(path))
         return self._problems[path]
 
-    def _key(self, evaluation: Evaluation, versions: Versions, problem: ProblemConfig) -> StoreKey:
-        mark = fingerprint(evaluation, versions, self._memory.hasher, problem)
-        return StoreKey(fingerprint=mark, repeat_index=evaluation.repeat_index)
+    def _key(
+        self, evaluation: Evaluation, versions: Versions, problem: ProblemConfig
+    ) -> tuple[StoreKey, Mapping[str, str]]:
+        taken = take_fingerprint(evaluation, versions, self._memory.hasher, problem)
+        key = StoreKey(fingerprint=taken.value, repeat_index=evaluation.repeat_index)
+        return key, taken.ingredients
 
     async def _run(self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop) -> Outcome:
         evaluated = await runner.evaluate(
@@ -127,11 +155,13 @@ class Executor:
             silent = results.broken.kind is BrokenKind.DAEMON_ERROR and await _is_silent(workshop)
             return Outcome(evaluated=evaluated, silent=silent)
         versions = _versions(results)
-        key = await anyio.to_thread.run_sync(self._key, evaluation, versions, runner.problem)
+        key, ingredients = await anyio.to_thread.run_sync(self._key, evaluation, versions, runner.problem)
         await anyio.to_thread.run_sync(self._memory.store.put, key, results)
         self._memory.durations.put(evaluation.id, results.timings.get("run", results.duration))
         flaky = await self._run_failing_again(evaluation, runner, workshop, results)
-        return Outcome(evaluated=evaluated, fingerprint=key.fingerprint, flaky=flaky)
+        return Outcome(
+            evaluated=evaluated, fingerprint=key.fingerprint, ingredients=ingredients, flaky=flaky
+        )
 
     async def _run_failing_again(
         self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop, results: CorrectnessResults

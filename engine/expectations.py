@@ -5,6 +5,7 @@ Python seeds its hashes at random in each process, so two collections that agree
 
 import hashlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -24,7 +25,23 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True):
     ids: tuple[str, ...] | None = None
     # Collecting needs the submission: its code runs inside the grader, which no seal survives.
     needs_submission: bool = False
+    # What pytest complained of when it could not collect without one.
+    errors: tuple[str, ...] = ()
 
+    def explains(self, run: Run, module: str) -> bool:
+        """Tell whether a run failed as it does without any submission, and not for lack of its module."""
+        missing = any(f"'{module}'" in line for line in self.errors)
+        return bool(self.errors) and not missing and self.errors == errors_of(run)
+
+
+def errors_of(run: Run) -> tuple[str, ...]:
+    """Return what pytest complained of, without the folder that it ran in."""
+    printed = run.stdout.text() + run.stderr.text()
+    return tuple(_FOLDER.sub("tests/", line) for line in _COMPLAINT.findall(printed))
+
+
+_COMPLAINT = re.compile(r"^(?:E  |INTERNALERROR>) +(.*)$", re.MULTILINE)
+_FOLDER = re.compile(r"/\S*/tests/")
 
 UNKNOWN = Expectation()
 _DECODER = msgspec.json.Decoder(Expectation)
@@ -58,7 +75,8 @@ class Expectations:
         if any(_is_infrastructure(run) for run in runs):
             return None
         failed = all(run.end is not None and run.end.exit_code not in (0, 5) for run in runs)
-        found = Expectation(ids=expected_ids(runs), needs_submission=failed)
+        errors = errors_of(runs[0]) if failed else ()
+        found = Expectation(ids=expected_ids(runs), needs_submission=failed, errors=errors)
         await anyio.to_thread.run_sync(self._write, key, found)
         return found
 

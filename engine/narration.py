@@ -2,7 +2,6 @@
 
 import importlib.metadata
 
-import anyio.to_thread
 import msgspec
 
 from engine.evaluation import Evaluation
@@ -34,6 +33,7 @@ class Narrator:
         self._policy = policy
         self._with_tests = with_tests
         self.counts = RunCounts()
+        self._unwritten: list[tuple[ResultLine, Finished[Evaluation, Outcome]]] = []
 
     def started(self, name: str, *, resumed: bool) -> RunStarted:
         """Tell that a session begins."""
@@ -55,11 +55,18 @@ class Narrator:
             exit_code=exit_code,
         )
 
-    async def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> tuple[Event, ...]:
+    def write_files(self) -> None:
+        """Write the folders of evaluations that were told of since the last time. Blocks."""
+        unwritten, self._unwritten = self._unwritten, []
+        for line, event in unwritten:
+            evaluated = event.outcome.evaluated
+            self._directory.write_request(line.id, event.item)
+            self._directory.write_evaluation(line, evaluated.stdout, evaluated.stderr, evaluated.reports)
+
+    def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> tuple[Event, ...]:
         """Turn one event of the scheduler into public ones."""
         if isinstance(event, Finished):
-            finished = await self._tell_finished(event)
-            return (finished, *self._tell_flaky(event))
+            return (self._tell_finished(event), *self._tell_flaky(event))
         return (self._tell_simple(event),)
 
     def _tell_flaky(self, event: Finished[Evaluation, Outcome]) -> tuple[Event, ...]:
@@ -104,13 +111,11 @@ class Narrator:
                 hint = "" if reason == "cancelled" else "a second signal ends them now"
                 return RunDraining(run_id=run_id, reason=reason, running=running, hint=hint)
 
-    async def _tell_finished(self, event: Finished[Evaluation, Outcome]) -> EvaluationFinished:
+    def _tell_finished(self, event: Finished[Evaluation, Outcome]) -> EvaluationFinished:
         line = self._line(event)
-        evaluated = event.outcome.evaluated
-        await anyio.to_thread.run_sync(
-            self._directory.write_evaluation, line, evaluated.stdout, evaluated.stderr, evaluated.reports
-        )
+        self._unwritten.append((line, event))
         self._count(line)
+        line = msgspec.structs.replace(line, ingredients=msgspec.UNSET)
         if not self._with_tests:
             line = msgspec.structs.replace(line, tests=msgspec.UNSET)
         return EvaluationFinished(
@@ -138,6 +143,7 @@ class Narrator:
             attempts=event.attempts,
             cached=event.outcome.cached,
             fingerprint=event.outcome.fingerprint,
+            ingredients=event.outcome.ingredients,
             environment=results.environment,
             integrity=results.integrity,
             tests=results.tests,

@@ -11,12 +11,12 @@ from typing import Literal, Protocol
 
 import anyio
 import anyio.to_thread
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from engine import host
-from engine.board import Board, name_of_result, reason_of
+from engine.board import Board, first_line, name_of_result, reason_of
 from engine.boardview import COLOURS, Machine, clock, draw
 from engine.evaluation import Evaluation
 from engine.events import (
@@ -31,7 +31,7 @@ from engine.events import (
     WarningGiven,
 )
 from engine.sandbox import Progress
-from engine.visible import first_line, visible
+from engine.views.text import visible
 
 ProgressMode = Literal["auto", "live", "plain"]
 # Seconds between two pictures: quick enough to be live, slow enough to be calm.
@@ -44,8 +44,11 @@ class ProgressView(Protocol):
     def on_progress(self, evaluation: Evaluation, progress: Progress) -> None:
         """Take a glimpse of a running evaluation."""
 
-    def expect(self, total: int | None, kept: RunCounts) -> None:
-        """Take in how many evaluations there are, and how many were done before."""
+    def begin(self, kept: RunCounts) -> None:
+        """Take in what an earlier session of the run has done."""
+
+    def expect(self, total: int) -> None:
+        """Take in how many evaluations there are in all, as soon as that is known."""
 
     async def write(self, events: Sequence[Event]) -> bool:
         """Show what happened; a reader that is gone does not end the run."""
@@ -60,7 +63,8 @@ class ProgressView(Protocol):
 class ProgressConsole(Console):
     """A console whose reader may go away: then there is nothing more to show, and nothing else changes."""
 
-    def on_broken_pipe(self) -> None:  # noqa: D102 - documented where it is overridden
+    def on_broken_pipe(self) -> None:
+        """Show nothing more."""
         self.quiet = True
 
 
@@ -91,10 +95,13 @@ class PlainProgress:
     def on_progress(self, evaluation: Evaluation, progress: Progress) -> None:
         """Glimpses of running evaluations are not worth a line."""
 
-    def expect(self, total: int | None, kept: RunCounts) -> None:
+    def begin(self, kept: RunCounts) -> None:
         """Count from what an earlier session has done."""
-        self._total = total
         self._done = kept.passed + kept.failed + kept.broken
+
+    def expect(self, total: int) -> None:
+        """Say in each line how many there are."""
+        self._total = total
 
     async def write(self, events: Sequence[Event]) -> bool:
         """Print what is worth a line."""
@@ -130,9 +137,13 @@ class LiveProgress:
         """Put a running evaluation onto the board."""
         self._board.glimpse(evaluation, progress)
 
-    def expect(self, total: int | None, kept: RunCounts) -> None:
+    def begin(self, kept: RunCounts) -> None:
+        """Count from what an earlier session has done."""
+        self._board.counts = kept
+
+    def expect(self, total: int) -> None:
         """Say how far the bar reaches."""
-        self._board.expect(total, kept)
+        self._board.total = total
 
     async def write(self, events: Sequence[Event]) -> bool:
         """Put what happened onto the board; it is drawn when it is time."""
@@ -176,13 +187,13 @@ class LiveProgress:
         above, self._above = self._above, []
         await anyio.to_thread.run_sync(self._write, live, picture, above)
 
-    def _write(self, live: Live, picture: object, above: list[Text]) -> None:
+    def _write(self, live: Live, picture: RenderableType, above: list[Text]) -> None:
         if self._console.quiet:
             return
         try:
             live.start()
             _print(self._console, above)
-            live.update(picture, refresh=True)  # type: ignore[arg-type]
+            live.update(picture, refresh=True)
         except OSError:
             self._console.quiet = True  # the terminal is gone; the run goes on
 

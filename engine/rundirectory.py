@@ -74,22 +74,37 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
         with (self.path / "manifest.yaml").open("w", encoding="utf-8") as target:
             yaml.dump_all(trees, target)
 
+    def write_request(self, evaluation_id: str, request: object) -> None:
+        """Keep what was asked for, so that one evaluation can be repeated. Blocks."""
+        folder = self.evaluation(evaluation_id)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "request.json").write_bytes(msgspec.json.encode(request))
+        except OSError as error:
+            raise OutputUnwritable(str(folder), error) from error
+
     def write_evaluation(
         self, line: ResultLine, stdout: Output, stderr: Output, reports: Mapping[str, bytes]
     ) -> None:
         """Keep everything about one evaluation. Blocks."""
         folder = self.evaluation(line.id)
         try:
-            (folder / ".scbench").mkdir(parents=True, exist_ok=True)
-            for name, data in reports.items():
-                (folder / ".scbench" / name).write_bytes(data)
-            (folder / "stdout.txt").write_text(stdout.text(), "utf-8")
-            (folder / "stderr.txt").write_text(stderr.text(), "utf-8")
+            if not line.cached:
+                self._write_outputs(folder, stdout, stderr, reports)
             temporary = folder / "evaluation.json.partial"
             temporary.write_bytes(msgspec.json.format(encode(line), indent=2) + b"\n")
             temporary.replace(folder / "evaluation.json")
         except OSError as error:
             raise OutputUnwritable(str(folder), error) from error
+
+    def _write_outputs(
+        self, folder: Path, stdout: Output, stderr: Output, reports: Mapping[str, bytes]
+    ) -> None:
+        (folder / ".scbench").mkdir(exist_ok=True)
+        for name, data in reports.items():
+            (folder / ".scbench" / name).write_bytes(data)
+        (folder / "stdout.txt").write_text(stdout.text(), "utf-8")
+        (folder / "stderr.txt").write_text(stderr.text(), "utf-8")
 
     def write_summary(self, summary: object) -> None:
         """Keep the summary of the run."""

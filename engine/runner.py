@@ -190,8 +190,15 @@ class PytestRunner:
         expected: Expectation,
         timings: Mapping[str, float],
     ) -> Evaluated:
+        # A suite that cannot be collected with or without a submission is nobody's fault but its own.
+        hopeless = not self.problem.imports_submission and expected.explains(
+            run, Path(self.problem.entry_file).stem
+        )
         examination = examine(
-            run, expected.ids, has_channel=job.mode != "uvx", imports_submission=not job.sealed
+            run,
+            expected.ids,
+            has_channel=job.mode != "uvx",
+            imports_submission=not job.sealed and not hopeless,
         )
         tests = grade(examination.tests, self._rubric())
         passed, total = tally(tests)

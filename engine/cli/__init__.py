@@ -6,6 +6,7 @@ A new command is a file `NAME.py` with a click command called NAME, and a row of
 import importlib
 import sys
 from collections.abc import Mapping
+from typing import NoReturn
 
 import click
 
@@ -16,9 +17,14 @@ COMMANDS: Mapping[str, str] = {
     "check": "Tell every mistake in manifests and in what they name.",
     "plan": "Show what would run.",
     "judge": "Judge a finished run again under another policy.",
+    "compare": "Tell what changed between two runs, test by test.",
+    "show": "Show one evaluation: verdict, tests, timings, how to repeat it.",
+    "debug": "Open a shell where an evaluation ran, or run one test of it.",
+    "doctor": "Tell what is missing here, and the command that mends it.",
     "clean": "Remove what runs left behind, and only what is ours.",
     "schema": "Print a JSON Schema.",
     "init": "Write a manifest for what is here.",
+    "completion": "Print what makes a shell complete commands and options.",
 }
 
 
@@ -58,5 +64,19 @@ def main() -> None:
     try:
         cli.main(prog_name="scbench")
     except EngineError as error:
-        click.echo(f"scbench: {error}", err=True)
-        sys.exit(error.exit_code)
+        _fail(error)
+    except BaseExceptionGroup as group:
+        # Raised inside a task group, where it travels in company.
+        _, others = group.split(EngineError)
+        if others is not None:
+            raise
+        _fail(_first(group))
+
+
+def _fail(error: BaseException) -> NoReturn:
+    click.echo(f"scbench: {error}", err=True)
+    sys.exit(error.exit_code if isinstance(error, EngineError) else EngineError.exit_code)
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

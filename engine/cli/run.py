@@ -18,9 +18,18 @@ from engine.cli.sources import STANDARD_INPUT, Sources, source_options
 from engine.journal import replay, results
 from engine.lines import looks_like_lines, read_lines_async
 from engine.manifest import Manifest, load_base
-from engine.progress import PlainProgress
+from engine.plan import expand
+from engine.progress import ProgressMode, ProgressView, open_progress, standard_error
 from engine.sources import Given
 from engine.views.terminal import render
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What to show while it runs."""
+
+    progress: ProgressMode
+    quiet: bool
+    verbose: bool
 
 
 @click.command()
@@ -30,7 +39,7 @@ from engine.views.terminal import render
 @click.option("--run-id", metavar="ID", help="Name the run; default: the time.")
 @click.option("--jsonl", multiple=True, metavar="PATH", help="Write results as JSON lines too; - is stdout.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="How many at once.")
-@click.option("--sandbox", type=click.Choice(["docker", "local"]), help="Where to run; local does not isolate.")
+@click.option("--sandbox", type=click.Choice(["docker", "local"]), help="Where; local does not isolate.")
 @click.option("--select", multiple=True, metavar="GLOB", help="Only these: problem/checkpoint/label.")
 @click.option("--resume", metavar="RUN", help="Go on with a run; `last` is the newest.")
 @click.option("--force", is_flag=True, help="Resume even though the plan has changed.")
@@ -38,10 +47,19 @@ from engine.views.terminal import render
 @click.option("--no-cache", is_flag=True, help="Answer nothing from the store.")
 @click.option("--rehash", is_flag=True, help="Read every file again, also those that look unchanged.")
 @click.option("--rerun-failing", type=click.IntRange(min=0), default=0, metavar="N", help="Find flaky tests.")
-@click.option("--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="Exit with 1 if any.")
+@click.option(
+    "--fail-on", type=click.Choice(["broken", "failed"]), default="broken", help="What makes the exit code 1."
+)
 @click.option("--tests", "with_tests", is_flag=True, help="Put every test into the result lines.")
+@click.option(
+    "--progress",
+    type=click.Choice(["auto", "live", "plain"]),
+    default="auto",
+    help="A live display or plain lines; auto: live on a terminal.",
+)
 @click.option("--quiet", is_flag=True, help="Show nothing but errors.")
-def run(sources: Sources, base: Path | None, quiet: bool, no_cache: bool, **given: object) -> None:
+@click.option("--verbose", is_flag=True, help="Show every start and every result.")
+def run(sources: Sources, base: Path | None, no_cache: bool, **given: object) -> None:
     """Run manifests and stream verdicts.
 
     \b
@@ -58,7 +76,8 @@ def run(sources: Sources, base: Path | None, quiet: bool, no_cache: bool, **give
         lines = read_lines_async(_standard_input(), manifest)
     else:
         manifest = sources.load()
-    sys.exit(anyio.run(_run, manifest, options, lines, quiet))
+    look = msgspec.convert(given, Look)
+    sys.exit(anyio.run(_run, manifest, options, lines, look))
 
 
 def _has_lines() -> bool:
@@ -72,27 +91,41 @@ async def _standard_input() -> AsyncIterator[bytes]:
         yield line
 
 
-async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, quiet: bool) -> int:
-    console = Console(stderr=True, quiet=quiet)
-    progress = PlainProgress(console)
+async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, look: Look) -> int:
+    console = standard_error(quiet=look.quiet)
+    # Result lines on the same terminal would be written into a live display.
+    shared = "-" in options.jsonl and sys.stdout.isatty()
+    progress = open_progress(look.progress, console, verbose=look.verbose, shared=shared)
     batch = Batch(manifest, options, lines, on_progress=progress.on_progress)
-    console.print(f"[dim]run {batch.directory.run_id} in {batch.directory.path}[/]", highlight=False)
-    signals = Signals(batch, console)
+    progress.begin(batch.counts)
+    console.print(f"[dim]run {batch.directory.run_id} in {batch.directory.path}[/]")
+    signals = Signals(batch)
     async with anyio.create_task_group() as group:
         await group.start(signals.watch)
+        group.start_soon(progress.show)
+        if lines is None and not look.quiet:
+            group.start_soon(_count, batch, progress)
         summary = await batch.run([progress])
         group.cancel_scope.cancel()
-    if not quiet:
+    if not look.quiet:
         await anyio.to_thread.run_sync(_show, batch, summary, console)
     return signals.exit_code or summary.exit_code
+
+
+async def _count(batch: Batch, progress: ProgressView) -> None:
+    """Tell the display how many evaluations there are, while the first of them run already."""
+
+    def count() -> int:
+        return sum(1 for _ in expand(batch.manifest, batch.options.select))
+
+    progress.expect(await anyio.to_thread.run_sync(count, abandon_on_cancel=True))
 
 
 class Signals:
     """The first signal stops starting, the second ends what runs."""
 
-    def __init__(self, batch: Batch, console: Console) -> None:
+    def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self._console = console
         self.exit_code: int | None = None
 
     async def watch(self, *, task_status: TaskStatus[None]) -> None:
@@ -114,8 +147,9 @@ def _show(batch: Batch, summary: Summary, console: Console) -> None:
     lines = results(batch.directory.journal, state)
     console.print(render(lines))
     counts = summary.counts
-    told = f"{counts.passed} passed, {counts.failed} failed, {counts.broken} broken, {counts.cached} from the store"
-    console.print(f"{told}, in {summary.duration:.1f} s: {summary.path}", highlight=False, soft_wrap=True)
+    told = f"{counts.passed} passed, {counts.failed} failed, {counts.broken} broken"
+    told += f", {counts.cached} from the store, in {summary.duration:.1f} s"
+    console.print(f"{told}: {summary.path}", markup=False)
     if summary.ending != "completed":
         again = f"scbench run ... --resume {summary.run_id}"
-        console.print(f"The run was {summary.ending}; go on with {again}", highlight=False)
+        console.print(f"The run was {summary.ending}; go on with {again}", markup=False)

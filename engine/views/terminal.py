@@ -1,39 +1,38 @@
 """A small leaderboard for the terminal."""
 
-from collections import defaultdict
 from collections.abc import Iterable
 
 from rich.table import Table
+from rich.text import Text
 
 from engine.events import ResultLine
-from engine.grading import Rate, rate
-from engine.results import Fault, GroupType, Verdict
+from engine.results import GroupType, Verdict
+from engine.views.leaderboard import Standing, key_named, label_names, standings
+from engine.views.text import one_line
+
+_HEADINGS = ("passed", "failed", "broken", "rate", "95 %", "Core", "Func", "Regr", "Error")
 
 
-def render(lines: Iterable[ResultLine]) -> Table:
-    """Sum up a run by its first label, or by problem where there is none, best first."""
-    rows: dict[str, list[ResultLine]] = defaultdict(list)
-    label = "problem"
-    for line in lines:
-        name, value = next(iter(line.labels.items()), ("problem", line.problem_name))
-        label = name
-        rows[value].append(line)
+def render(lines: Iterable[ResultLine], by: str | None = None) -> Table:
+    """Sum up a run by a label, or by the first that there is, best first."""
+    lines = tuple(lines)
+    label = by or label_names(lines)[0]
     table = Table(title="Leaderboard", title_justify="left", box=None, header_style="bold", pad_edge=False)
-    table.add_column(label, no_wrap=True)
-    for heading in ("passed", "failed", "broken", "rate", "Core", "Func", "Regr", "Error"):
+    table.add_column(Text(one_line(label, 40)), no_wrap=True)
+    for heading in _HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    rated = {value: rate((line.verdict, line.broken) for line in found) for value, found in rows.items()}
-    for value in sorted(rows, key=lambda value: (-(rated[value].share or 0.0), value)):
-        table.add_row(value, *_cells(rows[value], rated[value]))
+    for standing in standings(lines, key_named(label)):
+        # A Text is not read for markup, and one line of it steers no terminal.
+        table.add_row(Text(one_line(standing.name, 60)), *_cells(standing))
     return table
 
 
-def _cells(lines: list[ResultLine], rated: Rate) -> Iterable[str]:
+def _cells(standing: Standing) -> Iterable[str]:
     for verdict in Verdict:
-        yield str(sum(line.verdict is verdict for line in lines))
-    yield "-" if rated.share is None else f"{rated.share:.0%}"
-    judged = [line for line in lines if line.broken is None or line.broken.fault is Fault.SUBMISSION]
+        yield str(standing.verdicts[verdict])
+    yield "-" if standing.share is None else f"{standing.share:.0%}"
+    interval = standing.interval
+    yield "-" if interval is None else f"{interval.low * 100:.0f}-{interval.high * 100:.0f}"
     for group in GroupType:
-        passed = sum(line.pass_counts.get(group, 0) for line in judged)
-        total = sum(line.total_counts.get(group, 0) for line in judged)
-        yield f"{passed}/{total}" if total else "-"
+        total = standing.all_tests[group]
+        yield f"{standing.passed_tests[group]}/{total}" if total else "-"

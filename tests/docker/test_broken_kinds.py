@@ -3,8 +3,11 @@
 All of them run at the same time, beside honest evaluations that must not notice.
 """
 
+import json
 import os
 import socket
+import struct
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,12 +16,12 @@ import anyio
 import msgspec
 import pytest
 
-from engine.environment import EnvironmentSpec, Limits, SetupCommand
-from engine.results import Broken, BrokenKind, CorrectnessResults, Fault
+from engine.environment import EnvironmentSpec, SetupCommand
+from engine.results import BrokenKind, CorrectnessResults, Fault
 from engine.runner import Workshop
 from engine.sandbox import wire
 from engine.sandbox.choice import open_sandbox
-from tests.docker.tiny import FIRST, GREETS, HELLO, QUICK, Bench, statuses, write_files
+from tests.docker.tiny import CONFTEST, FIRST, GREETS, QUICK, Bench, broken_as, statuses, write_files
 
 pytestmark = pytest.mark.docker
 
@@ -100,7 +103,7 @@ async def set_up_that_fails(bench: Bench) -> CorrectnessResults:
     return (await bench.evaluate(environment=environment)).results
 
 
-@case(BrokenKind.SETUP_FAILED, Fault.SUBMISSION, "killed by SIGKILL")
+@case(BrokenKind.SETUP_FAILED, Fault.SUBMISSION, "exit code 137")
 async def set_up_that_eats_memory(bench: Bench) -> CorrectnessResults:
     """Set-up is held to the limits, too."""
     environment = setup(bench, "python -c \"x = [bytearray(1 << 24) for _ in range(1 << 10)]\"")
@@ -143,19 +146,19 @@ async def launcher_out_of_memory(bench: Bench) -> CorrectnessResults:
 
 @case(BrokenKind.OUT_OF_DISK, Fault.SUBMISSION, "disk of the sandbox is full", "test_first")
 async def disk_full(bench: Bench) -> CorrectnessResults:
-    """The temporary folder is full when pytest wants to write there."""
+    """The workspace is full when a hook of the problem wants to write its log there."""
     main = """
-    with open("/tmp/all", "wb", buffering=0) as file:
+    with open("all", "wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
     """
-    tests = FIRST + (
-        "import os, sys\n\n"
-        "def test_prints(start):\n"
-        "    start()\n"
-        "    print('x' * (1 << 20))\n"
-    )
-    return (await bench.evaluate(tests, main)).results
+    hook = """
+def pytest_runtest_logreport(report):
+    with open("log.txt", "a") as log:
+        log.write("x" * 5000)
+"""
+    problem = bench.problem(STARTS, {"tests/conftest.py": CONFTEST + hook})
+    return (await bench.evaluate(problem, main)).results
 
 
 FORKS_AND_KILLS = """
@@ -289,9 +292,9 @@ async def conftest_that_does_not_import(bench: Bench) -> CorrectnessResults:
 
 @case(BrokenKind.INTERNAL_ERROR, Fault.PROBLEM, "internal error")
 async def hook_that_raises(bench: Bench) -> CorrectnessResults:
-    """A hook of the problem raises while pytest collects."""
+    """A hook of the problem raises before pytest collects."""
     hook = "def pytest_addoption(parser):\n    parser.addoption('--entrypoint')\n    parser.addoption('--checkpoint')\n"
-    hook += "\ndef pytest_collection_modifyitems():\n    raise ValueError('hook')\n"
+    hook += "\ndef pytest_configure():\n    raise ValueError('hook')\n"
     return (await bench.evaluate(bench.problem(FIRST, {"tests/conftest.py": hook}))).results
 
 
@@ -315,7 +318,7 @@ async def reports_removed(bench: Bench) -> CorrectnessResults:
     return (await bench.evaluate(problem)).results
 
 
-@case(BrokenKind.REPORT_INVALID, Fault.INFRASTRUCTURE, "invalid", "test_first")
+@case(BrokenKind.REPORT_INVALID, Fault.INFRASTRUCTURE, "truncated", "test_first")
 async def reports_cut_off(bench: Bench) -> CorrectnessResults:
     """Both reports end in the middle."""
     problem = bench.problem(FIRST, {"tests/conftest.py": SPOILS_REPORTS % "write_text('{\"tests\": [')"})
@@ -410,3 +413,45 @@ def test_neighbours_do_not_notice(outcomes: dict[str, CorrectnessResults]) -> No
     for results in honest.values():
         assert results.broken is None
         assert statuses(results) == {"test_first": "passed", "test_greets": "passed"}
+
+
+async def test_seal_that_does_not_hold(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a child of the grader can read what only the grader may, nothing is judged."""
+    sealing, broken_seal = "os.setresgid(gid, gid, grader_gid)", "os.setresgid(grader_gid, grader_gid, grader_gid)"
+    monkeypatch.setattr(wire, "bundle", lambda: bundle_with(sealing, broken_seal))
+    results = (await bench.evaluate(FIRST)).results
+    broken = broken_as(results, BrokenKind.SEAL_FAILED, Fault.INFRASTRUCTURE)
+    assert "a child can open what only the grader may" in broken.detail
+    assert results.tests == ()
+
+
+def bundle_with(old: str, new: str) -> bytes:
+    """Return the launcher's modules with a piece of text replaced."""
+    data = wire.bundle.__wrapped__()
+    sources = zlib.decompress(data[4:]).decode()
+    assert json.dumps(old)[1:-1] in sources
+    changed_data = zlib.compress(sources.replace(json.dumps(old)[1:-1], json.dumps(new)[1:-1]).encode())
+    return struct.pack(">I", len(changed_data)) + changed_data
+
+
+@pytest.mark.parametrize("kind", ["toolchain", "environment"])
+async def test_torn_preparation_is_made_again(bench: Bench, kind: str) -> None:
+    """What was cut off while it was being kept costs one attempt, and is whole at the next."""
+    sandbox = bench.workshop.sandbox
+    before = {kept.name for kept in await sandbox.kept()}
+    # A content of its own, so that nobody else uses what is torn here.
+    environment = setup(bench, f"echo {bench.folder}")
+    problem = bench.problem(GREETS, test_dependencies=[f"iniconfig<{1000 + os.getpid()}"])
+    assert (await bench.evaluate(problem, environment=environment)).results.broken is None
+    made = [kept for kept in await sandbox.kept() if kept.name not in before]
+    torn = next(kept for kept in made if kept.kind == kind)
+    remove = ["docker", "run", "--rm", "--volume", f"{torn.name}:/torn", bench.environment.image]
+    await anyio.run_process([*remove, "rm", "-rf", "/torn/.scbench", "/torn/tools", "/torn/bin"])
+
+    again = Bench(Workshop.of(sandbox), bench.environment.image, bench.folder / "again")
+    results = (await again.evaluate(problem, environment=environment)).results
+    broken_as(results, BrokenKind.DAEMON_ERROR, Fault.INFRASTRUCTURE)
+    results = (await again.evaluate(problem, environment=environment)).results
+    assert results.broken is None, results.broken
+    for kept in made:
+        await sandbox.remove(kept)

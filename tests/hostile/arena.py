@@ -65,6 +65,11 @@ class Bout(msgspec.Struct, frozen=True, kw_only=True):
         said = self.said()
         return [secret for secret in SECRETS if secret in said]
 
+    def spoils(self) -> str:
+        """What the submission says it found, which the last test of the problem shows."""
+        shown = (test for test in self.evaluated.results.tests if test.id == "test_leaves_no_spoils")
+        return "".join(test.failure_message or "" for test in shown if test.status != "passed")
+
     def overlaps(self, other: "Bout") -> bool:
         """Whether both ran at the same time."""
         return self.started < other.ended and other.started < self.ended
@@ -115,11 +120,18 @@ class Arena:
         self._image = image
         self._folder = folder
         self._over = False
-        self.neighbours: list[Bout] = []
+        self._neighbours: list[Bout] = []
+        self._one_more = threading.Condition()
 
     def bout(self, case: Case) -> Bout:
         """Wait for the bout of a case."""
         return self._futures[case.name].result()
+
+    def neighbours_of(self, bout: Bout) -> list[Bout]:
+        """Return the honest evaluations that ran beside a bout, waiting for the last of them."""
+        with self._one_more:
+            self._one_more.wait_for(lambda: any(one.ended > bout.ended for one in self._neighbours))
+        return [neighbour for neighbour in self._neighbours if neighbour.overlaps(bout)]
 
     def bouts(self) -> dict[str, Bout]:
         """Wait for all."""
@@ -141,11 +153,13 @@ class Arena:
             workshop = workshop_in(self._folder, sandbox)
             control = honest().assemble(self._folder / "honest")
             # What everybody needs is made first, or the first cases would run without a neighbour.
-            self.neighbours.append(await fight(honest(), control, self._image, workshop))
+            await self._fight_honest(control, workshop)
             async with anyio.create_task_group() as group:
                 group.start_soon(self._be_neighbour, control, workshop)
                 await self._run_cases(workshop)
                 self._over = True
+            # One that began after the last case had ended.
+            await self._fight_honest(control, workshop)
 
     async def _run_cases(self, workshop: Workshop) -> None:
         limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -166,7 +180,13 @@ class Arena:
 
     async def _be_neighbour(self, control: Path, workshop: Workshop) -> None:
         while not self._over:
-            self.neighbours.append(await fight(honest(), control, self._image, workshop))
+            await self._fight_honest(control, workshop)
+
+    async def _fight_honest(self, control: Path, workshop: Workshop) -> None:
+        bout = await fight(honest(), control, self._image, workshop)
+        with self._one_more:
+            self._neighbours.append(bout)
+            self._one_more.notify_all()
 
 
 @contextmanager

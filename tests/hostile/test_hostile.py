@@ -7,7 +7,6 @@ from tests.hostile.arena import Arena
 from tests.hostile.collection import Case, load_all
 
 pytestmark = pytest.mark.docker
-CASES = load_all()
 
 
 def _parameter(case: Case) -> object:
@@ -15,7 +14,10 @@ def _parameter(case: Case) -> object:
     return pytest.param(case, id=case.name, marks=marks)
 
 
-@pytest.mark.parametrize("case", map(_parameter, CASES))
+CASES = [_parameter(case) for case in load_all()]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) -> None:
     """The submission gets what it deserves, and nothing that is hidden comes out."""
     bout = arena.bout(case)
@@ -29,11 +31,11 @@ def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) ->
     assert bout.spoils() == "", bout.story()
 
 
-@pytest.mark.parametrize("case", map(_parameter, CASES))
+@pytest.mark.parametrize("case", CASES)
 def test_honest_neighbours_are_not_disturbed(arena: Arena, case: Case) -> None:
     """Whoever ran at the same time passed every test."""
     bout = arena.bout(case)
-    neighbours = [neighbour for neighbour in arena.neighbours_until(bout.ended) if neighbour.overlaps(bout)]
+    neighbours = arena.neighbours_of(bout)
     for neighbour in neighbours:
         assert neighbour.verdict is Verdict.PASSED, neighbour.story()
         assert all(test.status == "passed" for test in neighbour.evaluated.results.tests), neighbour.story()

@@ -1,0 +1,14 @@
+"""Does not solve the task, and attacks instead."""
+
+import os
+import signal
+
+
+def attack():
+    os.kill(os.getppid(), signal.SIGINT)
+    os.kill(os.getppid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    attack()
+    print("no idea")

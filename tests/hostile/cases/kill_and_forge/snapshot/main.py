@@ -1,0 +1,16 @@
+"""Does not solve the task, and attacks instead."""
+
+import os
+import signal
+
+import forge
+
+
+def attack():
+    forge.forge()
+    os.kill(os.getppid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    attack()
+    print("no idea")

@@ -1,0 +1,1 @@
+elsewhere/conftest.py
