@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from engine.events import ResultLine
-from engine.grading import counts_for_rates
+from engine.events import ResultLine, decode_result
+from engine.grading import counts_for_rates, verdict_of
 from engine.results import Fault, TestResult, Verdict
 from engine.significance import Change as ScoreChange
 from engine.significance import Unit, score_changes
@@ -62,7 +62,8 @@ class EvaluationChange(msgspec.Struct, frozen=True, kw_only=True):
     def line(self) -> ResultLine:
         """The result to name it by."""
         line = self.after or self.before
-        assert line is not None
+        if line is None:
+            raise ValueError("an evaluation is in one run at least")
         return line
 
     @property
@@ -75,10 +76,11 @@ class EvaluationChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What changed from one run to another."""
+    """What changed from one run to another; both are judged by the policy of the second."""
 
     before: str
     after: str
+    policy: str
     changes: tuple[EvaluationChange, ...]
     scores: tuple[ScoreChange, ...]
 
@@ -94,12 +96,22 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(before: FinishedRun, after: FinishedRun, ignore: Iterable[str] = ()) -> Comparison:
     """Compare two runs; labels in `ignore` do not tell evaluations apart. Blocks: it reads every test."""
-    pairs = tuple(pair_up(before.lines, after.lines, frozenset(ignore)))
+    earlier = (_judged(line, after.policy) for line in before.lines)
+    pairs = tuple(pair_up(earlier, after.lines, frozenset(ignore)))
     flaky = (_flaky_tests(before), _flaky_tests(after))
     changes = tuple(_change(before, after, pair, flaky) for pair in pairs)
     return Comparison(
-        before=before.run_id, after=after.run_id, changes=changes, scores=score_changes(_units(pairs))
+        before=before.run_id,
+        after=after.run_id,
+        policy=after.policy,
+        changes=changes,
+        scores=score_changes(_units(pairs)),
     )
+
+
+def _judged(line: ResultLine, policy: str) -> ResultLine:
+    verdict = verdict_of(line.broken, line.pass_counts, line.total_counts, policy)
+    return msgspec.structs.replace(line, verdict=verdict, policy=policy)
 
 
 Pair = tuple[ResultLine | None, ResultLine | None]
@@ -140,12 +152,13 @@ def _change(
         return EvaluationChange(kind="new", after=new)
     if new is None:
         return EvaluationChange(kind="gone", before=old)
-    first, second = before.tests_of(old), after.tests_of(new)
+    first, second = _whole(before, old), _whole(after, new)
     doubtful = flaky[0].get(old.id, set()) | flaky[1].get(new.id, set())
     unchanged = old.fingerprint is not None and old.fingerprint == new.fingerprint
     whole = old.broken is None and new.broken is None
-    tests = tuple(_test_changes(_by_name(first), _by_name(second), doubtful, unchanged=unchanged, whole=whole))
-    reasons = () if unchanged else why(before.whole(old), after.whole(new))
+    doubts = _Doubts(flaky=doubtful, unchanged=unchanged, whole=whole)
+    tests = tuple(_test_changes(_by_name(first), _by_name(second), doubts))
+    reasons = () if unchanged else why(first, second)
     kind = _kind(old, new, unchanged=unchanged)
     if kind == "same" and any(test.kind == "flaky" for test in tests):
         kind = "flaky"
@@ -164,23 +177,36 @@ def _kind(old: ResultLine, new: ResultLine, *, unchanged: bool) -> Kind:
     return "newly_failing" if old.verdict is Verdict.PASSED else "judged"
 
 
-def _by_name(tests: Iterable[TestResult]) -> dict[TestName, TestResult]:
-    return {(test.file_path, test.id): test for test in tests}
+def _whole(run: FinishedRun, line: ResultLine) -> ResultLine:
+    """Read a result with its tests; without its folder it is as the journal has it."""
+    try:
+        return decode_result((run.directory.evaluation(line.id) / "evaluation.json").read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return line
+
+
+def _by_name(line: ResultLine) -> dict[TestName, TestResult]:
+    return {(test.file_path, test.id): test for test in line.tests or ()}
+
+
+class _Doubts(msgspec.Struct, frozen=True, kw_only=True):
+    """What keeps a difference between two tests from meaning anything."""
+
+    flaky: set[TestName]
+    # Nothing changed that the outcome depends on.
+    unchanged: bool
+    # Neither evaluation was cut off.
+    whole: bool
 
 
 def _test_changes(
-    first: Mapping[TestName, TestResult],
-    second: Mapping[TestName, TestResult],
-    doubtful: set[TestName],
-    *,
-    unchanged: bool,
-    whole: bool,
+    first: Mapping[TestName, TestResult], second: Mapping[TestName, TestResult], doubts: _Doubts
 ) -> Iterator[TestChange]:
     for name in {**first, **second}:
         old, new = first.get(name), second.get(name)
-        kind = _test_kind(old, new, flaky=unchanged or name in doubtful)
+        kind = _test_kind(old, new, flaky=doubts.unchanged or name in doubts.flaky)
         # Of an evaluation that was cut off, tests that are not there are unknown rather than gone.
-        if kind is None or (kind in ("new", "gone") and not whole):
+        if kind is None or (kind in ("new", "gone") and not doubts.whole):
             continue
         yield TestChange(
             kind=kind,
@@ -207,7 +233,21 @@ def _test_kind(old: TestResult | None, new: TestResult | None, *, flaky: bool) -
 
 def _flaky_tests(run: FinishedRun) -> dict[str, set[TestName]]:
     """Name the tests that changed their mind within one run, by evaluation."""
-    return {name: {(test.file_path, test.id) for test in tests} for name, tests in run.flaky.items()}
+    found = {name: {(test.file_path, test.id) for test in tests} for name, tests in run.flaky.items()}
+    repeats: dict[str, list[ResultLine]] = defaultdict(list)
+    for line in run.lines:
+        if line.id in found and line.fingerprint:
+            repeats[line.fingerprint].append(line)
+    for lines in repeats.values():
+        differing = _differing([_by_name(_whole(run, line)) for line in lines])
+        for line in lines:
+            found[line.id] |= differing
+    return found
+
+
+def _differing(repeats: list[dict[TestName, TestResult]]) -> set[TestName]:
+    names = {name for tests in repeats for name in tests}
+    return {name for name in names if len({tests[name].status for tests in repeats if name in tests}) > 1}
 
 
 def _units(pairs: Iterable[Pair]) -> Iterator[Unit]:

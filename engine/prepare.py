@@ -79,7 +79,8 @@ class Preparer:
                 if isinstance(made, Broken) and made.kind is BrokenKind.SETUP_FAILED:
                     made = await self._with_true_fault(preparation, made)
         finally:
-            await anyio.to_thread.run_sync(discard, preparation.archives)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(discard, preparation.archives)
         if isinstance(made, Prepared):
             self.locks.write(made)
         return made

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import msgspec
 
@@ -20,9 +21,8 @@ from engine.paths import state_folder
 from engine.prepare import TEST_PACKAGES, Preparer, wanted_environment, wanted_toolchain
 from engine.problem import CheckpointConfig, ProblemConfig
 from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
-from engine.sandbox import Job, OnProgress, Prepared, Progress, Run, Sandbox
+from engine.sandbox import Job, OnProgress, Prepared, Progress, Run, Sandbox, Shell
 from engine.workspace import TestTree, discard, submission_archive, test_tree
-
 
 STARVED_SHARE = 0.25
 
@@ -123,12 +123,26 @@ class PytestRunner:
             prepared = time.monotonic() - started
             run = await workshop.sandbox.run(job, on_progress)
         finally:
-            await anyio.to_thread.run_sync(discard, job.archives)
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(discard, job.archives)
         if run.broken is not None and run.broken.kind is BrokenKind.DAEMON_ERROR:
             workshop.preparer.forget(ground.toolchain)
             workshop.preparer.forget(ground.environment)
         timings = {"prepare": prepared, "run": time.monotonic() - started - prepared, **run.timings}
         return self._conclude(job, ground, run, expected, timings)
+
+    async def shell(self, workshop: Workshop, shell: Shell) -> int | Broken:
+        """Prepare and lay out everything, then hand the terminal over; return the exit code."""
+        ground = await self._prepare(workshop)
+        if isinstance(ground, Broken):
+            return ground
+        job = await self._job(ground, "debug")
+        if isinstance(job, Broken):
+            return job
+        try:
+            return await workshop.sandbox.shell(job, shell)
+        finally:
+            await anyio.to_thread.run_sync(discard, job.archives)
 
     async def _prepare(self, workshop: Workshop) -> Ground | Broken:
         environment, submission = self.environment, self.submission_path

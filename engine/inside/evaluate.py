@@ -11,6 +11,11 @@ from . import evidence, files, frames, grader, identity, processes
 
 REPORTS = ("pytest-report.json", "ctrf-report.json")
 EXIT_GRACE = 10.0
+# More than any suite has to say at once.
+WORD_LIMIT = 64 << 20
+TEST_FIELDS = {"nodeid": str, "duration": (int, float), "wasxfail": bool, "message": str}
+PHASES = ("setup", "call", "teardown")
+OUTCOMES = ("passed", "failed", "skipped", "rerun")
 PULSE_EVERY = 2.0
 
 
@@ -18,12 +23,20 @@ class Unprepared(Exception):
     """What should have been prepared is not there: somebody removed it, or a preparation was cut off."""
 
 
+class NotLaid(Exception):
+    """The files of the submission, or what its set-up made, do not fit where they belong."""
+
+
 def evaluate(channel, job):
     """Do one evaluation and send everything about it over the channel."""
     started = time.monotonic()
     layout = lay_out(job)
     import_grader(job)
-    receive(channel, job, layout)
+    try:
+        receive(channel, job, layout)
+    except NotLaid as reason:
+        channel.send_json(frames.END, refusal(job, layout, str(reason)))
+        return
     protect(job, layout)
     laid = time.monotonic()
     channel.send_json(frames.PHASE, "tests")
@@ -121,7 +134,16 @@ def unpack_as_submission(job, stream, folder):
         pass
     os.close(sink)
     if os.waitpid(pid, 0)[1]:
-        raise RuntimeError("the submission's files could not be laid out; is its disk limit too small?")
+        raise NotLaid("the submission's files could not be laid out")
+
+
+def refusal(job, layout, reason):
+    """Return the last frame for files that cannot be laid out: nothing ran, and nobody else is to blame."""
+    full = evidence.disk_full((layout["workspace"], layout["temporary"]))
+    killed = evidence.oom_kills()
+    said = [] if full or killed else [reason]
+    end = {"exit_code": 73, "disk_full": full, "oom_kills": killed, "tampered": said}
+    return dict(end, nonce=job["nonce"])
 
 
 def protect(job, layout):
@@ -281,30 +303,50 @@ class Watch:
         while len(self.words) >= frames.HEADER.size:
             kind, size = frames.HEADER.unpack_from(self.words)
             end = frames.HEADER.size + size
+            if size > WORD_LIMIT:
+                return self.distrust(source)
             if len(self.words) < end:
-                return
-            self.hear(kind, bytes(self.words[frames.HEADER.size : end]))
+                return None
+            try:
+                self.hear(kind, json.loads(self.words[frames.HEADER.size : end]))
+            except (ValueError, TypeError, LookupError, RecursionError):
+                return self.distrust(source)
             del self.words[:end]
+        return None
 
-    def hear(self, kind, payload):
-        """Act on one frame of the grader."""
+    def distrust(self, source):
+        """Stop listening to a grader that somebody else speaks for, and end it."""
+        self.tampered.append("the grader's words were forged")
+        self.selector.unregister(source)
+        os.kill(self.pid, signal.SIGKILL)
+
+    def hear(self, kind, value):
+        """Act on one frame of the grader; raise ValueError for what no grader says."""
+        if not is_plausible(kind, value):
+            raise ValueError(kind)
         if kind in (frames.COLLECTED, frames.TEST):
-            self.channel.send(kind, payload)
+            self.channel.send_json(kind, value)
         elif kind == grader.SEALED:
             self.sealed = True
         elif kind == grader.UNSEALABLE:
-            self.seal_error = json.loads(payload)
+            self.hear_seal_error(value)
         elif kind == grader.TAMPERED:
-            self.tampered.append(json.loads(payload))
+            self.tampered.append(value)
         elif kind == grader.IMPORTED:
-            self.imported.append(json.loads(payload))
+            self.imported.append(value)
         elif kind == grader.LIMIT:
-            self.hear_limit(json.loads(payload))
+            self.hear_limit(value)
         elif kind == grader.FINISHING:
             self.open_reports()
         elif kind == grader.FINISHED:
-            self.announced = json.loads(payload)
+            self.announced = value
             self.deadline = min(self.deadline, time.monotonic() + EXIT_GRACE)
+
+    def hear_seal_error(self, error):
+        """Note why there is no seal, which only a grader that is to be sealed and is not yet can say."""
+        if self.sealed or not self.job["sealed"]:
+            raise ValueError(error)
+        self.seal_error = error
 
     def hear_limit(self, name):
         """Note which limit the grader has enforced."""
@@ -348,6 +390,20 @@ class Watch:
             "omitted": {kind.decode(): output.omitted for kind, output in self.outputs.items()},
             "tails": {kind.decode(): output.tail.decode("latin-1") for kind, output in self.outputs.items()},
         }
+
+
+def is_plausible(kind, value):
+    """Tell whether a grader would say this; the code under test may run inside it and say anything."""
+    if kind == frames.TEST:
+        typed = all(isinstance(value[name], types) for name, types in TEST_FIELDS.items())
+        return typed and value["when"] in PHASES and value["outcome"] in OUTCOMES and value["duration"] < 1e9
+    if kind == frames.COLLECTED:
+        names = [name for nodeid, markers in value for name in (nodeid, *markers)]
+        lists = all(isinstance(markers, list) for _, markers in value)
+        return lists and all(isinstance(name, str) for name in names)
+    if kind == grader.FINISHED:
+        return value in range(256)
+    return value is None or isinstance(value, str)
 
 
 def set_environment(job, layout):

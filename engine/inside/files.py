@@ -1,6 +1,7 @@
 """Archives to folders and folders to archives, without following a link."""
 
 import os
+import shutil
 import stat
 import tarfile
 
@@ -30,8 +31,10 @@ def unpack(stream, destination):
 
 
 def clear(path):
-    """Remove a file or link that stands where another is to be laid."""
-    if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
+    """Remove whatever stands where something else is to be laid."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
         os.unlink(path)
 
 

@@ -186,8 +186,14 @@ class Deputy:
         except (OSError, ValueError):
             return  # the current folder is gone, or the name is none: the open itself will say so
         if (real + os.sep).startswith(self.root):
-            self.line.say(TAMPERED, "a link leads a test from %s into the tests" % path)
-            raise PermissionError("%s leads into the tests" % path)
+            self._refuse(path, "the tests")
+        # There, "self" is the grader: its descriptors, and the pipe that only it may write to.
+        if real.startswith("/proc/") and not path.startswith(("/proc/", "/dev/", "/etc/")):
+            self._refuse(path, "/proc")
+
+    def _refuse(self, path, where):
+        self.line.say(TAMPERED, "a link leads a test from %s into %s" % (path, where))
+        raise PermissionError("%s leads into %s" % (path, where))
 
 
 def drop_rights_in_forks(line, gid):

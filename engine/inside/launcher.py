@@ -9,9 +9,9 @@ import os
 import sys
 import traceback
 
-from . import evaluate, frames, prepare, processes
+from . import debug, evaluate, frames, prepare, processes
 
-TASKS = {"evaluate": evaluate.evaluate, "prepare": prepare.prepare}
+TASKS = {"evaluate": evaluate.evaluate, "prepare": prepare.prepare, "debug": debug.debug}
 
 
 def main():

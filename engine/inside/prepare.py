@@ -7,6 +7,7 @@ sent to the engine as one archive, owned by root.
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import time
@@ -14,6 +15,8 @@ import time
 from . import evaluate, files, frames, identity, processes
 
 TAIL = 1 << 14
+# A file may claim any size without taking room; the engine does not listen to more than this.
+SENT_LIMIT = 1000 << 20
 
 LIST_PLUGINS = """
 import json, importlib.metadata as metadata
@@ -30,26 +33,31 @@ class CommandFailed(Exception):
         self.report = {"failed": command, "outcome": outcome, "output": output}
 
 
+def unkept(reason):
+    """Return the failure of commands that succeeded and left what cannot be kept: their own fault."""
+    return CommandFailed("keep what was made", "refused", reason)
+
+
 def prepare(channel, job):
     """Make what the job asks for; send the result and, if asked, the archive of it."""
     started = time.monotonic()
     work = Work(job)
-    work.receive(channel)
     try:
+        work.receive(channel)
         if job["kind"] == "toolchain":
             result = make_toolchain(work)
         else:
             result = make_environment(work)
+        processes.kill_others()
+        result["seconds"] = time.monotonic() - started
+        work.finish(result)
+        if job["send"]:
+            work.send(channel)
     except CommandFailed as failure:
         processes.kill_others()
         channel.send_json(frames.RESULT, failure.report)
         channel.send_json(frames.END, {"nonce": job["nonce"], "exit_code": 1})
         return
-    processes.kill_others()
-    result["seconds"] = time.monotonic() - started
-    work.finish(result)
-    if job["send"]:
-        work.send(channel)
     channel.send_json(frames.RESULT, result)
     channel.send_json(frames.END, {"nonce": job["nonce"], "exit_code": 0})
 
@@ -70,16 +78,24 @@ class Work:
 
     def receive(self, channel):
         """Take the files: uv and certificates for everybody, the inputs for the submission."""
+        self.channel = channel
         shared = {"uv": self.paths["uv"], "certificates": self.paths["certificates"]}
         for name, stream in channel.archives():
             if name in shared:
                 os.makedirs(shared[name], exist_ok=True)
                 files.unpack(stream, shared[name])
             else:
-                evaluate.unpack_as_submission(self.job, stream, self.paths["workspace"])
+                self.receive_inputs(stream)
         self.before = fingerprints(self.paths["workspace"])
         if self.job["isolate"] and self.job["kind"] == "toolchain":
             os.chown(self.paths["toolchain"], self.job["uid"], self.job["gid"])
+
+    def receive_inputs(self, stream):
+        """Lay out the files that set-up depends on."""
+        try:
+            evaluate.unpack_as_submission(self.job, stream, self.paths["workspace"])
+        except evaluate.NotLaid as reason:
+            raise CommandFailed("lay out the files", "refused", str(reason)) from reason
 
     def run(self, command, shell=False):
         """Run one command as the submission; return its output, or raise CommandFailed."""
@@ -120,10 +136,17 @@ class Work:
                 process.wait()
                 return tail.decode("utf-8", "replace"), True
             tail = (tail + (process.stdout.read(frames.CHUNK) or b""))[-TAIL:]
-            time.sleep(0.01)
+            self.listen(0.01)
         processes.kill_others()
         tail = (tail + (process.stdout.read() or b""))[-TAIL:]
         return tail.decode("utf-8", "replace"), False
+
+    def listen(self, seconds):
+        """Wait a little; when the engine has gone away, leave nothing behind."""
+        source = self.channel.incoming
+        if select.select([source], [], [], seconds)[0] and not os.read(source, frames.CHUNK):
+            processes.kill_others()
+            os._exit(91)
 
     def finish(self, result):
         """Leave in the result what evaluations need beside it, and the mark that it is complete."""
@@ -132,7 +155,8 @@ class Work:
     def write_overlay(self, result):
         """Write the files that set-up made outside the environment, then the record of the whole."""
         folder = os.path.join(self.made, ".scbench")
-        os.makedirs(folder, exist_ok=True)
+        files.clear(folder)  # set-up may have put something there, for the engine to fall over
+        os.makedirs(folder)
         if self.job["kind"] == "environment":
             after = fingerprints(self.paths["workspace"])
             unchanged = {path for path, mark in after.items() if self.before.get(path) == mark}
@@ -156,15 +180,20 @@ class Work:
         pid = processes.fork(task)
         os.close(sink)
         channel.send_json(frames.PACKED, {})
+        sent = 0
         with os.fdopen(source, "rb", buffering=0) as stream:
-            while True:
+            while sent <= SENT_LIMIT:
                 data = stream.read(frames.CHUNK)
                 if not data:
                     break
                 channel.send(frames.BYTES, data)
+                sent += len(data)
         channel.send(frames.BYTES_END)
-        if os.waitpid(pid, 0)[1]:
-            raise RuntimeError("the result could not be packed")
+        failed = os.waitpid(pid, 0)[1]
+        if sent > SENT_LIMIT:
+            raise unkept("it is larger than %d bytes" % SENT_LIMIT)
+        if failed:
+            raise unkept("there are files in it that cannot be read")
 
     def as_submission(self, task):
         """Run a function in a child with the submission's rights."""
@@ -174,7 +203,7 @@ class Work:
             task()
 
         if os.waitpid(processes.fork(run), 0)[1]:
-            raise RuntimeError("the result could not be written; is the disk limit too small?")
+            raise unkept("there are files in it that cannot be read, or the disk limit is too small")
 
 
 def fingerprints(folder):

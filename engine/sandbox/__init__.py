@@ -166,6 +166,13 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     created: float
 
 
+class Shell(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person wants to do inside: look round, or run one command."""
+
+    role: Literal["grader", "submission"] = "submission"
+    command: tuple[str, ...] = ()
+
+
 OnProgress = Callable[[Progress], None]
 
 
@@ -185,6 +192,9 @@ class Sandbox(Protocol):
 
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Run one job in a fresh place and leave nothing behind."""
+
+    async def shell(self, job: Job, shell: Shell) -> int | Broken:
+        """Lay a job out as if it were to run, and hand the terminal over; return the exit code."""
 
     async def latency(self) -> float | None:
         """Tell how many seconds an answer takes just now; None when there is none."""

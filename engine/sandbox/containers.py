@@ -1,5 +1,7 @@
 """The shape of containers: what the daemon is asked for, as plain values."""
 
+from collections.abc import Mapping
+
 from engine.sandbox import Job, Preparation
 from engine.sandbox.launch import Identity, Paths
 from engine.sandbox.wire import launcher_command
@@ -41,16 +43,16 @@ def evaluation_config(job: Job, who: Identity, network: str, cpus: float) -> Con
         "ShmSize": resources.shared_memory,
         "Ulimits": [{"Name": "nofile", "Soft": resources.open_files, "Hard": resources.open_files}],
         "Tmpfs": {
-            PATHS.workspace: _tmpfs(resources.disk, f"mode=755,uid={who.uid},gid={who.gid}"),
-            PATHS.temporary: _tmpfs(resources.disk, "mode=1777"),
-            PATHS.scratch: _tmpfs(SCRATCH_SIZE, "mode=711"),
+            PATHS.workspace: tmpfs(resources.disk, f"mode=755,uid={who.uid},gid={who.gid}"),
+            PATHS.temporary: tmpfs(resources.disk, "mode=1777"),
+            PATHS.scratch: tmpfs(SCRATCH_SIZE, "mode=711"),
         },
         "Mounts": [
             volume_mount(volume_name("toolchain", job.toolchain.key), PATHS.toolchain),
             volume_mount(volume_name("environment", job.environment.key), PATHS.environment),
         ],
     }
-    return _config(job.image, launcher_command(PATHS.grader_python), job.runtime, host)
+    return container_config(job.image, launcher_command(PATHS.grader_python), job.runtime, host)
 
 
 def preparation_config(preparation: Preparation, who: Identity) -> Config:
@@ -65,23 +67,24 @@ def preparation_config(preparation: Preparation, who: Identity) -> Config:
         "PidsLimit": max(resources.pids, 256),
         "ShmSize": resources.shared_memory,
         "Tmpfs": {
-            PATHS.workspace: _tmpfs(size, f"mode=755,uid={who.uid},gid={who.gid}"),
-            PATHS.temporary: _tmpfs(size, "mode=1777"),
-            PATHS.toolchain: _tmpfs(TOOLCHAIN_SIZE, "mode=755"),
+            PATHS.workspace: tmpfs(size, f"mode=755,uid={who.uid},gid={who.gid}"),
+            PATHS.temporary: tmpfs(size, "mode=1777"),
+            PATHS.toolchain: tmpfs(TOOLCHAIN_SIZE, "mode=755"),
         },
     }
-    return _config(preparation.image, launcher_command(preparation.python), preparation.runtime, host)
+    return container_config(preparation.image, launcher_command(preparation.python), preparation.runtime, host)
 
 
 def keeper_config(image: str, python: str) -> Config:
     """Return the container that keeps an empty network ready: joining one costs half of making one."""
     host: Config = {"NetworkMode": "none", "Memory": 64 << 20, "PidsLimit": 8}
-    return _config(image, [python, "-I", "-S", "-c", KEEPER], None, host) | {"User": "65534:65534"}
+    return container_config(image, [python, "-I", "-S", "-c", KEEPER], None, host) | {"User": "65534:65534"}
 
 
-def volume_filler_config(image: str, volume: str) -> Config:
-    """Return a container that is never started: files are copied through it into a volume."""
+def volume_filler_config(image: str, volume: str, labels: Mapping[str, str]) -> Config:
+    """Return a container that is never started: files are copied through it into a new volume."""
     mount = volume_mount(volume, "/prepared", read_only=False)
+    mount["VolumeOptions"] = {"NoCopy": True, "Labels": dict(labels)}
     return {
         "Image": image,
         "Entrypoint": ["/"],
@@ -89,7 +92,8 @@ def volume_filler_config(image: str, volume: str) -> Config:
     }
 
 
-def _config(image: str, command: list[str], runtime: str | None, host: Config) -> Config:
+def container_config(image: str, command: list[str], runtime: str | None, host: Config) -> Config:
+    """Return what all containers have in common, with what one of them needs laid over it."""
     return {
         "Image": image,
         "Entrypoint": command,
@@ -117,7 +121,8 @@ def _config(image: str, command: list[str], runtime: str | None, host: Config) -
     }
 
 
-def _tmpfs(size: int, options: str) -> str:
+def tmpfs(size: int, options: str) -> str:
+    """Return the options of a folder in memory, limited in size and in the number of files."""
     return f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(size // 4096, 4096)},{options}"
 
 

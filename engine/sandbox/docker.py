@@ -11,7 +11,7 @@ import re
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
 from typing import Any, BinaryIO
 
@@ -25,7 +25,7 @@ from aiodocker.volumes import DockerVolume
 from engine import owner
 from engine.errors import SandboxUnavailable
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run, Shell
 from engine.sandbox.containers import (
     PATHS,
     Config,
@@ -43,6 +43,8 @@ from engine.sandbox.launch import (
     prepared_of,
     run_of,
 )
+from engine.sandbox.probe import DaemonFacts, Held, held_of, probe_config
+from engine.sandbox.shell import PROGRAM, attend, docker_exec
 from engine.sandbox.uvprogram import uv_programs
 from engine.sandbox.wire import Transcript, TransportClosed, converse
 
@@ -79,6 +81,8 @@ class DockerSandbox:
         # Processes of different engines must not share a uid either: the kernel counts by uid.
         self._next_uid = FIRST_UID + (os.getpid() % 4096) * 256
         self._free: list[Slot] = []
+        # Volumes that turned out not to be whole; they are made again when next asked for.
+        self._torn: set[str] = set()
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -133,6 +137,7 @@ class DockerSandbox:
             return _preparation_failure(preparation, error)
 
     async def _find_prepared(self, volume: str) -> Prepared | None:
+        await self._wait_for_filler(volume)
         try:
             shown = await DockerVolume(self._client, volume).show()
         except aiodocker.DockerError as error:
@@ -140,7 +145,33 @@ class DockerSandbox:
                 return None
             raise
         record = (shown.get("Labels") or {}).get("scbench.record")
-        return msgspec.json.decode(record, type=Prepared) if record else None
+        if record and volume not in self._torn:
+            return msgspec.json.decode(record, type=Prepared)
+        await self._remove_volume(volume)
+        self._torn.discard(volume)
+        return None
+
+    async def _wait_for_filler(self, volume: str) -> None:
+        """Wait while another engine fills a volume; what a dead one left half full is removed."""
+        filters = json.dumps({"label": [f"scbench.fills={volume}"]})
+        with anyio.move_on_after(300):
+            while fillers := await self._client.containers.list(all=True, filters=filters):
+                if all(owner.is_dead(one["Labels"]["scbench.owner"]) for one in fillers):
+                    await self.sweep()
+                await anyio.sleep(0.1)
+
+    async def _remove_volume(self, volume: str) -> None:
+        """Remove a volume as soon as the containers that still use it are gone."""
+        with anyio.move_on_after(20, shield=True):
+            while True:
+                try:
+                    await DockerVolume(self._client, volume).delete()
+                except aiodocker.DockerError as error:
+                    if error.status != 409:
+                        return
+                else:
+                    return
+                await anyio.sleep(0.1)
 
     async def _make(self, preparation: Preparation, volume: str) -> Prepared | Broken:
         architecture = str(self._images[preparation.image].get("Architecture", ""))
@@ -173,12 +204,17 @@ class DockerSandbox:
         self, volume: str, preparation: Preparation, made: Prepared, packed: BinaryIO
     ) -> None:
         record = {"scbench.kind": preparation.kind, "scbench.record": msgspec.json.encode(made).decode()}
-        await self._client.volumes.create({"Name": volume, "Labels": self._labels() | record})
-        container = await self._create(volume_filler_config(preparation.image, volume))
+        filled = False
+        # Makes the volume, too: there is none that is being filled without this container.
+        config = volume_filler_config(preparation.image, volume, self._labels() | record)
+        container = await self._create(config, {"scbench.fills": volume})
         try:
             await container.put_archive("/prepared", packed)
+            filled = True
         finally:
             await self._delete(container)
+            if not filled:
+                await self._remove_volume(volume)
 
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Run one job in a fresh container and remove it, whatever happens."""
@@ -197,22 +233,49 @@ class DockerSandbox:
                 broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
         except DAEMON_ERRORS as error:
             broken = Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
-        return await self._conclude(job, transcript, broken)
+            if NO_PROGRAM.search(_reason(error)):
+                self._torn.add(volume_name("toolchain", job.toolchain.key))
+        return self._conclude(job, transcript, broken)
 
-    async def _conclude(self, job: Job, transcript: Transcript, broken: Broken | None) -> Run:
+    def _conclude(self, job: Job, transcript: Transcript, broken: Broken | None) -> Run:
         outcome = transcript.outcome
         if broken is None and outcome is not None and outcome.unprepared:
-            await self._forget(job, outcome.unprepared)
+            prepared = job.toolchain if outcome.unprepared == PATHS.toolchain else job.environment
+            self._torn.add(volume_name(prepared.kind, prepared.key))
             broken = Broken.of(BrokenKind.DAEMON_ERROR, f"{outcome.unprepared} was gone; it is made again")
         elif broken is None and transcript.end is None:
             said = outcome.error if outcome and outcome.error else "the container ended without its last word"
             broken = Broken.of(BrokenKind.DAEMON_ERROR, said)
         return msgspec.structs.replace(run_of(transcript), broken=broken)
 
-    async def _forget(self, job: Job, path: str) -> None:
-        prepared = job.toolchain if path == PATHS.toolchain else job.environment
+    async def shell(self, job: Job, shell: Shell) -> int | Broken:
+        """Lay a job out in a fresh container and hand the terminal over; return the exit code."""
+        slot = self._take_slot()
+        who = slot.who
+        header = evaluation_header(job, PATHS, who, self._image_environment(job.image))
+        debug = {**header, "task": "debug", "role": shell.role}
+        config = evaluation_config(job, who, self._network(job, slot), float(os.cpu_count() or 1))
+        user = f"{who.uid}:{who.grader_gid if shell.role == 'grader' else who.gid}"
+        try:
+            async with self._container(config, slot) as transport:
+                program = f"{PATHS.scratch}/{PROGRAM}"
+                command = docker_exec(transport.container_id, user, program, shell)
+                return await attend(transport, debug, job.archives, command)
+        except DAEMON_ERRORS as error:
+            return Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
+
+    async def facts(self) -> DaemonFacts:
+        """Tell what the daemon says of itself."""
+        return msgspec.convert(await self._client.system.info(), DaemonFacts, strict=False)
+
+    async def probe(self, image: str, python: str) -> Held | None:
+        """Tell which limits hold in a real container; None where that could not be found out."""
+        said = b""
         with contextlib.suppress(*DAEMON_ERRORS):
-            await DockerVolume(self._client, volume_name(prepared.kind, prepared.key)).delete()
+            async with self._container(probe_config(image, python), self._take_slot()) as transport:
+                while data := await transport.receive():
+                    said += data
+        return held_of(said)
 
     # Slots and networks
 
@@ -291,12 +354,12 @@ class DockerSandbox:
             async with container.attach(stdin=True, stdout=True, stderr=True) as stream:
                 with anyio.fail_after(PATIENCE, shield=True):
                     await container.start()
-                yield AttachedStream(stream)
+                yield AttachedStream(stream, str(container.id))
         finally:
             self._background.start_soon(self._give_back, container, slot, transcript)
 
-    async def _create(self, config: Config) -> Any:
-        labelled: Any = config | {"Labels": self._labels()}
+    async def _create(self, config: Config, labels: Mapping[str, str] | None = None) -> Any:
+        labelled: Any = config | {"Labels": {**self._labels(), **(labels or {})}}
         # A cancelled request may still make the container, so it runs to its end.
         name = f"scbench-{uuid.uuid4().hex[:16]}"
         with anyio.fail_after(PATIENCE, shield=True):
@@ -324,6 +387,8 @@ class DockerSandbox:
         dead = [one for one in found if owner.is_dead(one["Labels"]["scbench.owner"])]
         for container in [] if dry_run else dead:
             await self._delete(container)
+            if half_full := container["Labels"].get("scbench.fills"):
+                await self._remove_volume(half_full)
         return len(dead)
 
     async def kept(self) -> tuple[Kept, ...]:
@@ -347,8 +412,9 @@ class DockerSandbox:
 class AttachedStream:
     """The stream to one container, as frames want it; its standard error is the launcher's own trouble."""
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, container_id: str) -> None:
         self._stream = stream
+        self.container_id = container_id
 
     async def send(self, data: bytes) -> None:
         """Send bytes to the launcher."""

@@ -22,16 +22,17 @@ import msgspec
 from engine import owner
 from engine.paths import cache_folder
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run
+from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run, Shell
 from engine.sandbox.launch import (
     Identity,
     Paths,
     certificate_archives,
     evaluation_header,
-    prepared_of,
     preparation_header,
+    prepared_of,
     run_of,
 )
+from engine.sandbox.shell import PROGRAM, attend
 from engine.sandbox.uvprogram import own_uv
 from engine.sandbox.wire import Transcript, TransportClosed, converse, launcher_command
 
@@ -114,6 +115,15 @@ class LocalSandbox:
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(_remove, folder)
 
+    async def shell(self, job: Job, shell: Shell) -> int | Broken:
+        """Lay a job out in a fresh folder and hand the terminal over; both roles are the user here."""
+        async with self._folder(job) as paths:
+            header = evaluation_header(job, paths, NOBODY_ELSE, _base_environment())
+            debug = {**header, "task": "debug", "role": shell.role}
+            command = ["/bin/sh", f"{paths.scratch}/{PROGRAM}", *shell.command]
+            async with _launched(paths.grader_python) as transport:
+                return await attend(transport, debug, job.archives, command)
+
     async def latency(self) -> float | None:
         """Nobody needs to be asked."""
         return 0.0
@@ -145,11 +155,17 @@ class LocalSandbox:
 async def _launch(
     python: str, header: Mapping[str, object], archives: Sequence[Archive], transcript: Transcript
 ) -> None:
+    async with _launched(python) as transport:
+        await converse(transport, header, archives, transcript)
+
+
+@contextlib.asynccontextmanager
+async def _launched(python: str) -> AsyncIterator["PipedStream"]:
     process = await anyio.open_process(
         launcher_command(python), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
     )
     try:
-        await converse(PipedStream(process), header, archives, transcript)
+        yield PipedStream(process)
     finally:
         with anyio.move_on_after(15, shield=True) as scope:
             # The end of its standard input makes the launcher kill everything below it, and go.

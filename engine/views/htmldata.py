@@ -209,25 +209,6 @@ class _Chunk:
         return self._messages[text]
 
 
-def encoded(self) -> bytes:
-        """Return the chunk as JSON."""
-        return encoded({"messages": list(self._messages), "details": self._details})
-
-    def _message(self, message: str) -> int:
-        text = visible(shortened(message, MOST_MESSAGE))
-        if text not in self._messages:
-            self._messages[text] = len(self._messages)
-            self.size += len(text)
-        return self._messages[text]
-
-
-def pack(run: FinishedRun) -> Payload:
-    """Read a run and give it the form that the page reads. Blocks."""
-    packer = Packer(run)
-    chunks = tuple(packer.chunks())
-    return Payload(head=packer.head(), chunks=chunks)
-
-
 def encoded(value: Plain) -> bytes:
     """Write plain data as JSON, whatever text is in it."""
     try:

@@ -1,5 +1,6 @@
 """Benches on a real Docker Engine."""
 
+import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -28,5 +29,6 @@ async def bench(
     anyio_backend: str, sandbox_name: SandboxName, image: str, tmp_path: Path
 ) -> AsyncIterator[Bench]:
     """Where evaluations run."""
-    async with open_sandbox(sandbox_name) as sandbox:
-        yield Bench(Workshop.of(sandbox), image, tmp_path, sandbox_name)
+    run_id = f"test-{secrets.token_hex(8)}"
+    async with open_sandbox(sandbox_name, run_id) as sandbox:
+        yield Bench(Workshop.of(sandbox), image, tmp_path, sandbox_name, run_id=run_id)

@@ -21,7 +21,19 @@ from engine.results import BrokenKind, CorrectnessResults, Fault
 from engine.runner import Workshop
 from engine.sandbox import wire
 from engine.sandbox.choice import open_sandbox
-from tests.docker.tiny import CONFTEST, FIRST, GREETS, QUICK, Bench, broken_as, statuses, write_files
+from tests.docker.tiny import (
+    CONFTEST,
+    FIRST,
+    GREETS,
+    QUICK,
+    Bench,
+    broken_as,
+    containers,
+    remove_volumes,
+    statuses,
+    volumes,
+    write_files,
+)
 
 pytestmark = pytest.mark.docker
 
@@ -352,9 +364,7 @@ async def container_removed_by_somebody(bench: Bench) -> CorrectnessResults:
 
 async def remove_containers(run_id: str) -> None:
     """Remove all containers of a run."""
-    label = f"label=scbench.run={run_id}"
-    listed = await anyio.run_process(["docker", "ps", "--quiet", "--filter", label])
-    await anyio.run_process(["docker", "rm", "--force", *listed.stdout.decode().split()])
+    await anyio.run_process(["docker", "rm", "--force", *await containers(run_id)])
 
 
 # How they are run
@@ -425,9 +435,12 @@ async def test_seal_that_does_not_hold(bench: Bench, monkeypatch: pytest.MonkeyP
     assert results.tests == ()
 
 
+BUNDLE = wire.bundle()
+
+
 def bundle_with(old: str, new: str) -> bytes:
     """Return the launcher's modules with a piece of text replaced."""
-    data = wire.bundle.__wrapped__()
+    data = BUNDLE
     sources = zlib.decompress(data[4:]).decode()
     assert json.dumps(old)[1:-1] in sources
     changed_data = zlib.compress(sources.replace(json.dumps(old)[1:-1], json.dumps(new)[1:-1]).encode())
@@ -437,21 +450,19 @@ def bundle_with(old: str, new: str) -> bytes:
 @pytest.mark.parametrize("kind", ["toolchain", "environment"])
 async def test_torn_preparation_is_made_again(bench: Bench, kind: str) -> None:
     """What was cut off while it was being kept costs one attempt, and is whole at the next."""
-    sandbox = bench.workshop.sandbox
-    before = {kept.name for kept in await sandbox.kept()}
-    # A content of its own, so that nobody else uses what is torn here.
-    environment = setup(bench, f"echo {bench.folder}")
-    problem = bench.problem(GREETS, test_dependencies=[f"iniconfig<{1000 + os.getpid()}"])
+    # Contents of its own, so that nobody else uses what is torn here.
+    environment = setup(bench, f"echo {bench.run_id}")
+    dependencies = [f"iniconfig!={os.getpid()}"] if kind == "toolchain" else []
+    problem = bench.problem(GREETS, test_dependencies=dependencies)
     assert (await bench.evaluate(problem, environment=environment)).results.broken is None
-    made = [kept for kept in await sandbox.kept() if kept.name not in before]
-    torn = next(kept for kept in made if kept.kind == kind)
-    remove = ["docker", "run", "--rm", "--volume", f"{torn.name}:/torn", bench.environment.image]
-    await anyio.run_process([*remove, "rm", "-rf", "/torn/.scbench", "/torn/tools", "/torn/bin"])
+    [torn] = [name for name in await volumes(bench.run_id) if kind in name]
+    image = bench.environment.image
+    remove = ["docker", "run", "--rm", "--volume", f"{torn}:/torn", image, "rm", "-rf", "/torn/.scbench", "/torn/tools"]
+    await anyio.run_process(remove)
 
-    again = Bench(Workshop.of(sandbox), bench.environment.image, bench.folder / "again")
+    again = Bench(Workshop.of(bench.workshop.sandbox), image, bench.folder / "again")
     results = (await again.evaluate(problem, environment=environment)).results
     broken_as(results, BrokenKind.DAEMON_ERROR, Fault.INFRASTRUCTURE)
     results = (await again.evaluate(problem, environment=environment)).results
     assert results.broken is None, results.broken
-    for kept in made:
-        await sandbox.remove(kept)
+    await remove_volumes(bench.run_id)

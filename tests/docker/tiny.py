@@ -3,8 +3,11 @@
 import itertools
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from subprocess import STDOUT
+
+import anyio
 
 from engine.environment import EnvironmentSpec, Limits, Resources, SandboxName
 from engine.problem import ProblemConfig, load_problem
@@ -73,7 +76,10 @@ def write_problem(folder: Path, tests: str, files: Mapping[str, str] | None = No
 class Bench:
     """A workshop, the image to use in it, and a folder for what is evaluated."""
 
-    def __init__(self, workshop: Workshop, image: str, folder: Path, sandbox: SandboxName = "docker") -> None:
+    def __init__(
+        self, workshop: Workshop, image: str, folder: Path, sandbox: SandboxName = "docker", *, run_id: str = ""
+    ) -> None:
+        self.run_id = run_id
         self.workshop = workshop
         self.folder = folder
         self.environment = EnvironmentSpec(image=image, sandbox=sandbox, resources=SMALL)
@@ -124,3 +130,37 @@ def broken_as(results: CorrectnessResults, kind: BrokenKind, fault: Fault) -> Br
     assert results.broken is not None, statuses(results)
     assert (results.broken.kind, results.broken.fault) == (kind, fault), results.broken.detail
     return results.broken
+
+
+async def labelled(run_id: str, *command: str) -> list[str]:
+    """Return what `docker` lists under a command, as far as a run made it."""
+    done = await anyio.run_process(["docker", *command, "--filter", f"label=scbench.run={run_id}"])
+    return done.stdout.decode().split()
+
+
+async def containers(run_id: str) -> list[str]:
+    """Return the containers of a run, whether they are running or not."""
+    return await labelled(run_id, "ps", "--all", "--quiet", "--no-trunc")
+
+
+async def volumes(run_id: str) -> list[str]:
+    """Return the volumes that a run has made."""
+    return await labelled(run_id, "volume", "ls", "--quiet")
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+    """Wait for a condition, or fail."""
+    with anyio.fail_after(seconds):
+        while not await condition():
+            await anyio.sleep(0.05)
+
+
+async def remove_volumes(run_id: str) -> None:
+    """Remove the volumes of a run, once its containers are gone."""
+    for volume in await volumes(run_id):
+        await until(lambda volume=volume: _is_removed(volume))
+
+
+async def _is_removed(volume: str) -> bool:
+    done = await anyio.run_process(["docker", "volume", "rm", volume], check=False, stderr=STDOUT)
+    return done.returncode == 0 or b"No such volume" in done.stdout

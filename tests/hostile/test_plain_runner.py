@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.environment import EnvironmentSpec
-from engine.prepare import toolchain_preparation
+from engine.prepare import wanted_toolchain
 from engine.runner import Workshop
 from engine.sandbox import Prepared
 from engine.sandbox.choice import open_sandbox
@@ -24,7 +24,7 @@ async def toolchain(anyio_backend: str, image: str) -> str:
         workshop = Workshop.of(sandbox)
         digest = await sandbox.image_digest(image)
         assert isinstance(digest, str)
-        made = await workshop.preparer.get(toolchain_preparation(EnvironmentSpec(image=image), digest, ()))
+        made = await workshop.preparer.get(wanted_toolchain(EnvironmentSpec(image=image), digest, ()))
     assert isinstance(made, Prepared)
     return f"scbench-toolchain-{made.key[:32]}"
 

@@ -75,7 +75,8 @@ async function copy(text) {
 // --- numbers
 
 const percent = (share, digits = 0) => (share === null ? "–" : `${(100 * share).toFixed(digits)} %`);
-const count = (number) => number.toLocaleString("en");
+const numbers = new Intl.NumberFormat("en");
+const count = (number) => numbers.format(number);
 
 function seconds(value) {
   if (value < 0.9995) return `${Math.round(value * 1000)} ms`;

@@ -99,7 +99,7 @@ function heatPlot(rowNames, columns, cells) {
       hovertext: cells.map((line, y) => line.map((one, x) => (one === null ? "" : `${brief(rowNames[y], 60)}<br>${brief(columns[x], 60)}: ${one.said}`))),
       hoverinfo: "text",
       texttemplate: rowNames.length * columns.length <= 800 ? "%{text}" : undefined,
-      textfont: { size: 12 },
+      textfont: { size: 12, color: colour("text") },
       zmin: 0,
       zmax: 100,
       xgap: 2,

@@ -1,0 +1,1 @@
+truncate -s 100G .venv/blob

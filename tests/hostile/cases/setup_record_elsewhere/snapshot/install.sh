@@ -1,0 +1,2 @@
+mkdir -p /tmp/home/record
+ln -s /tmp/home/record .venv/.scbench
