@@ -71,6 +71,9 @@ class BatchOptions(msgspec.Struct, frozen=True, kw_only=True):
     rerun_failing: int = 0
 
 
+AS_THE_MANIFEST_SAYS = BatchOptions()
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """How a run came out."""
 
@@ -92,7 +95,7 @@ class Batch:
     def __init__(
         self,
         manifest: Manifest,
-        options: BatchOptions = BatchOptions(),
+        options: BatchOptions = AS_THE_MANIFEST_SAYS,
         lines: Lines | None = None,
         on_progress: OnProgress = _ignore,
     ) -> None:
@@ -393,7 +396,7 @@ class _Relay:
         """Nothing to let go of."""
 
 
-async def run_batch(manifest: str | Path, options: BatchOptions = BatchOptions()) -> AsyncIterator[Event]:
+async def run_batch(manifest: str | Path, options: BatchOptions = AS_THE_MANIFEST_SAYS) -> AsyncIterator[Event]:
     """Run a manifest and yield what happens; leaving the loop ends the run and cleans up."""
     batch = Batch(load_manifests([Path(manifest)]), options)
     send, receive = anyio.create_memory_object_stream[Event](STREAM_SIZE)

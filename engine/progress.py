@@ -69,7 +69,7 @@ class ProgressConsole(Console):
 
 
 def open_progress(
-    mode: ProgressMode, console: Console, *, verbose: bool, shared: bool = False
+    mode: ProgressMode, console: Console, *, verbose: bool = False, shared: bool = False
 ) -> ProgressView:
     """Return the way to show progress that fits; `shared`: something else is written to this terminal."""
     wants_live = mode == "live" or (mode == "auto" and not shared)

@@ -144,7 +144,7 @@ def _add(
         member.type, member.mode = tarfile.DIRTYPE, member.mode | 0o700
         archive.addfile(member)
     elif stat.S_ISLNK(status.st_mode):
-        member.type, member.linkname = tarfile.SYMTYPE, os.readlink(path)
+        member.type, member.linkname = tarfile.SYMTYPE, str(Path(path).readlink())
         archive.addfile(member)
     elif stat.S_ISREG(status.st_mode):
         return _add_file(archive, path, member, room)

@@ -71,7 +71,9 @@ def write_run(directory: RunDirectory, lines: Sequence[ResultLine], *, slots: in
 
 
 def _events(run_id: str, lines: Sequence[ResultLine], slots: int) -> Iterator[Event]:
-    yield RunStarted(run_id=run_id, timestamp=BEGIN, name="madeup", engine_version="0.1.0", policy="core-cases")
+    yield RunStarted(
+        run_id=run_id, timestamp=BEGIN, name="madeup", engine_version="0.1.0", policy="core-cases"
+    )
     yield PlanExtended(run_id=run_id, timestamp=BEGIN, ids=tuple(line.id for line in lines))
     yield PlanCompleted(run_id=run_id, timestamp=BEGIN, total=len(lines))
     free = [0.0] * slots
@@ -82,14 +84,20 @@ def _events(run_id: str, lines: Sequence[ResultLine], slots: int) -> Iterator[Ev
             yield from _retried(run_id, line, start)
             start += 2
         yield EvaluationStarted(
-            run_id=run_id, timestamp=_at(start), evaluation_id=line.id, labels=line.labels, attempt=line.attempt
+            run_id=run_id,
+            timestamp=_at(start),
+            evaluation_id=line.id,
+            labels=line.labels,
+            attempt=line.attempt,
         )
         free[slot] = start + (0.01 if line.cached else line.duration + 0.4)
         kept = msgspec.structs.replace(line, tests=msgspec.UNSET)
         yield EvaluationFinished(
             run_id=run_id, timestamp=_at(free[slot]), evaluation_id=line.id, labels=line.labels, result=kept
         )
-    yield WarningGiven(run_id=run_id, timestamp=_at(max(free)), name="manifest", message="an unknown key `colour`")
+    yield WarningGiven(
+        run_id=run_id, timestamp=_at(max(free)), name="manifest", message="an unknown key `colour`"
+    )
     yield RunFinished(
         run_id=run_id, timestamp=_at(max(free)), ending="completed", counts=RunCounts(), duration=max(free)
     )
@@ -153,8 +161,12 @@ def _invented(
         attempt=attempts,
         cached=chance.random() < 0.05,
         fingerprint=f"{problem}-{checkpoint}-{model}",
-        environment=EnvironmentRecord(sandbox="docker", image="python:3.12-slim", python="3.12.1", sealed=True),
-        integrity=(IntegrityWarning(name="expected_unknown", detail="unstable"),) if chance.random() < 0.02 else (),
+        environment=EnvironmentRecord(
+            sandbox="docker", image="python:3.12-slim", python="3.12.1", sealed=True
+        ),
+        integrity=(IntegrityWarning(name="expected_unknown", detail="unstable"),)
+        if chance.random() < 0.02
+        else (),
         tests=tests,
     )
 
@@ -181,7 +193,9 @@ def _breakage(chance: random.Random) -> Broken | None:
     if chance.random() > 0.04:
         return None
     kind = chance.choice([BrokenKind.SETUP_FAILED, BrokenKind.SESSION_TIMEOUT, BrokenKind.DAEMON_ERROR])
-    return Broken.of(kind, "uv pip install -r requirements.txt: error: no such package `requets`\n  did you mean it?")
+    return Broken.of(
+        kind, "uv pip install -r requirements.txt: error: no such package `requets`\n  did you mean it?"
+    )
 
 
 def make_run(folder: Path, shape: Shape) -> RunDirectory:
@@ -251,4 +265,6 @@ _STATUSES: tuple[Status, ...] = ("passed", "failed", "skipped", "error")
 
 def flaky_test(number: int) -> FlakyTest:
     """A test that could not make up its mind."""
-    return FlakyTest(id=f"test_case_{number}", file_path="tests/test_checkpoint_1.py", statuses=("passed", "failed"))
+    return FlakyTest(
+        id=f"test_case_{number}", file_path="tests/test_checkpoint_1.py", statuses=("passed", "failed")
+    )

@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "run": "Run manifests and stream verdicts.",
     "check": "Tell every mistake in manifests and in what they name.",
     "plan": "Show what would run.",
+    "report": "Show a run, or write it as HTML, Markdown, CSV, JUnit XML or JSON.",
     "judge": "Judge a finished run again under another policy.",
     "compare": "Tell what changed between two runs, test by test.",
     "show": "Show one evaluation: verdict, tests, timings, how to repeat it.",
@@ -31,18 +32,18 @@ COMMANDS: Mapping[str, str] = {
 class Commands(click.Group):
     """The commands, each imported when it is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Name the commands in the order in which people need them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
         command = getattr(importlib.import_module(f"engine.cli.{cmd_name}"), cmd_name)
         return command if isinstance(command, click.Command) else None
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))

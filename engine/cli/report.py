@@ -15,13 +15,22 @@ from engine.views.text import seconds
 
 @click.command()
 @click.argument("run")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Instead of a table on the terminal.")
 @click.option(
-    "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE", help="Where to; - is stdout."
+    "--format", "form", type=click.Choice(list(FORMATS)), help="Instead of a table on the terminal."
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Where to; - is stdout.",
 )
 @click.option("--by", metavar="LABEL", help="What the table sums up by; default: the first label.")
 @click.option(
-    "--runs", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Where runs are kept."
+    "--runs",
+    type=click.Path(path_type=Path),
+    default=Path("runs"),
+    metavar="DIR",
+    help="Where runs are kept.",
 )
 def report(run: str, form: str | None, output: Path | None, by: str | None, runs: Path) -> None:
     """Show a run, or write it as HTML, Markdown, CSV, JUnit XML or JSON.
@@ -53,7 +62,14 @@ def report(run: str, form: str | None, output: Path | None, by: str | None, runs
     click.echo(f"{output}: {len(data):,} bytes", err=True)
 
 
-_SUFFIXES = {".html": "html", ".htm": "html", ".md": "markdown", ".csv": "csv", ".xml": "junit", ".json": "json"}
+_SUFFIXES = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "markdown",
+    ".csv": "csv",
+    ".xml": "junit",
+    ".json": "json",
+}
 
 
 def _form_of(output: Path) -> str:

@@ -15,12 +15,14 @@ from rich.console import Console
 
 from engine.batch import Batch, BatchOptions, Lines, Summary
 from engine.cli.sources import STANDARD_INPUT, Sources, source_options
+from engine.errors import EngineError
 from engine.journal import replay, results
 from engine.lines import looks_like_lines, read_lines_async
 from engine.manifest import Manifest, load_base
 from engine.plan import expand
 from engine.progress import ProgressMode, ProgressView, open_progress, standard_error
 from engine.sources import Given
+from engine.views.formats import write_report
 from engine.views.terminal import render
 
 
@@ -109,7 +111,18 @@ async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, l
         group.cancel_scope.cancel()
     if not look.quiet:
         await anyio.to_thread.run_sync(_show, batch, summary, console)
+    await anyio.to_thread.run_sync(_report, batch, console)
     return signals.exit_code or summary.exit_code
+
+
+def _report(batch: Batch, console: Console) -> None:
+    try:
+        path = write_report(batch.directory)
+    except EngineError as error:
+        # The results are complete without it.
+        console.print(f"no report: {error}", highlight=False, markup=False)
+    else:
+        console.print(f"report: {path}", highlight=False, markup=False, soft_wrap=True)
 
 
 async def _count(batch: Batch, progress: ProgressView) -> None:

@@ -11,12 +11,12 @@ Config = dict[str, object]
 PATHS = Paths(
     workspace="/workspace",
     environment="/workspace/.venv",
-    temporary="/tmp",
-    home="/tmp/home",
+    temporary="/tmp",  # noqa: S108 - in the container, where it is a filesystem of its own
+    home="/tmp/home",  # noqa: S108
     scratch="/scbench",
     toolchain="/opt/scbench",
     uv="/opt/scbench/uv",
-    certificates="/tmp/certificates",
+    certificates="/tmp/certificates",  # noqa: S108
 )
 # The launcher makes the submission's files and processes, and ends the latter; it needs nothing else of root.
 CAPABILITIES = ("CHOWN", "SETUID", "SETGID", "KILL")

@@ -243,10 +243,7 @@ class DockerSandbox:
             prepared = job.toolchain if outcome.unprepared == PATHS.toolchain else job.environment
             self._torn.add(volume_name(prepared.kind, prepared.key))
             broken = Broken.of(BrokenKind.DAEMON_ERROR, f"{outcome.unprepared} was gone; it is made again")
-        elif broken is None and transcript.end is None:
-            said = outcome.error if outcome and outcome.error else "the container ended without its last word"
-            broken = Broken.of(BrokenKind.DAEMON_ERROR, said)
-        return msgspec.structs.replace(run_of(transcript), broken=broken)
+        return run_of(transcript, broken)
 
     async def shell(self, job: Job, shell: Shell) -> int | Broken:
         """Lay a job out in a fresh container and hand the terminal over; return the exit code."""

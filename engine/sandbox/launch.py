@@ -156,9 +156,10 @@ def archive_of(files: Iterable[tuple[str, tuple[bytes, int]]]) -> bytes:
     return target.getvalue()
 
 
-def run_of(transcript: Transcript) -> Run:
-    """Return what a launcher has said as the value that the engine works with."""
+def run_of(transcript: Transcript, broken: Broken | None) -> Run:
+    """Return what a launcher has said, and why it did not end by itself, as one value."""
     return Run(
+        broken=broken or _trouble(transcript),
         end=transcript.end,
         collected=transcript.collected,
         phases=tuple(transcript.phases),
@@ -168,6 +169,16 @@ def run_of(transcript: Transcript) -> Run:
         timings=dict(transcript.end.timings) if transcript.end else {},
         cpu=transcript.end.cpu if transcript.end else transcript.cpu,
     )
+
+
+def _trouble(transcript: Transcript) -> Broken | None:
+    if transcript.garbled is not None:
+        return Broken.of(BrokenKind.TAMPERED, f"something spoke in the grader's name: {transcript.garbled}")
+    if transcript.end is not None:
+        return None
+    outcome = transcript.outcome
+    said = outcome.error if outcome and outcome.error else "the launcher ended without its last word"
+    return Broken.of(BrokenKind.DAEMON_ERROR, said)
 
 
 def prepared_of(preparation: Preparation, transcript: Transcript) -> Prepared | Broken:

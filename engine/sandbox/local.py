@@ -54,7 +54,7 @@ class LocalSandbox:
         """Name this machine's Python instead of an image's."""
         return await self.known_digest(image)
 
-    async def known_digest(self, image: str) -> str:
+    async def known_digest(self, image: str) -> str:  # noqa: ARG002
         """Name this machine's Python; the image does not matter."""
         return f"local-{platform.platform()}-{platform.python_version()}"
 
@@ -93,11 +93,7 @@ class LocalSandbox:
         if scope.cancelled_caught:
             detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
             broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
-        elif transcript.end is None:
-            outcome = transcript.outcome
-            said = outcome.error if outcome and outcome.error else "the launcher ended without its last word"
-            broken = Broken.of(BrokenKind.DAEMON_ERROR, said)
-        return msgspec.structs.replace(run_of(transcript), broken=broken)
+        return run_of(transcript, broken)
 
     @contextlib.asynccontextmanager
     async def _folder(self, job: Job) -> AsyncIterator[Paths]:
@@ -148,8 +144,10 @@ class LocalSandbox:
         )
 
     async def remove(self, kept: Kept) -> None:
-        """Remove a prepared folder."""
-        await anyio.to_thread.run_sync(_remove, self._base / kept.name)
+        """Remove a prepared folder, unless anything runs here that might use it."""
+        owners = self._runs.glob("*/owner")
+        if all(owner.is_dead(path.read_text(errors="replace")) for path in owners):
+            await anyio.to_thread.run_sync(_remove, self._base / kept.name)
 
 
 async def _launch(
@@ -165,7 +163,8 @@ async def _launched(python: str) -> AsyncIterator["PipedStream"]:
         launcher_command(python), stdin=PIPE, stdout=PIPE, stderr=DEVNULL, start_new_session=True
     )
     try:
-        yield PipedStream(process)
+        if process.stdin is not None and process.stdout is not None:
+            yield PipedStream(process.stdin, process.stdout)
     finally:
         with anyio.move_on_after(15, shield=True) as scope:
             # The end of its standard input makes the launcher kill everything below it, and go.
@@ -181,11 +180,9 @@ async def _launched(python: str) -> AsyncIterator["PipedStream"]:
 class PipedStream:
     """The pipes to a launcher that is a child process."""
 
-    def __init__(self, process: anyio.abc.Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        self._stdin = process.stdin
-        self._stdout = process.stdout
+    def __init__(self, stdin: anyio.abc.ByteSendStream, stdout: anyio.abc.ByteReceiveStream) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
 
     async def send(self, data: bytes) -> None:
         """Send bytes to the launcher."""

@@ -9,8 +9,8 @@ from engine.results import GroupType, Verdict
 from engine.views.run import FinishedRun
 from engine.views.text import visible
 
-# What makes a spreadsheet take a cell for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+# What makes a spreadsheet take a cell for a formula; the last four are their full-width forms.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 Cell = str | int | float | None
 
@@ -46,7 +46,10 @@ def _row(
     row["checkpoint_name"] = line.checkpoint_name
     row |= {f"label.{name}": line.labels.get(name, "") for name in labels}
     row |= {"verdict": line.verdict.value, "broken_kind": broken.kind.value if broken else ""}
-    row |= {"broken_fault": broken.fault.value if broken else "", "broken_detail": broken.detail if broken else ""}
+    row |= {
+        "broken_fault": broken.fault.value if broken else "",
+        "broken_detail": broken.detail if broken else "",
+    }
     row["policy"] = line.policy
     for group in GroupType:
         row[f"{group.value}.passed"] = line.pass_counts.get(group, 0)

@@ -24,9 +24,7 @@ ASSETS = Path(__file__).parent / "assets"
 def render(run: FinishedRun) -> bytes:
     """Render a run as one HTML page."""
     packer = Packer(run)
-    chunks = [
-        _data(f"chunk-{number}", _packed(chunk)) for number, chunk in enumerate(packer.chunks())
-    ]
+    chunks = [_data(f"chunk-{number}", _packed(chunk)) for number, chunk in enumerate(packer.chunks())]
     script = _script()
     library = plotting_library()
     policy = [_source(script)]

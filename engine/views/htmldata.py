@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from engine.events import FlakyTest, ResultLine, without_surrogates
-from engine.results import EnvironmentRecord, GroupType, TestResult
+from engine.results import EnvironmentRecord, GroupType, Status, TestResult
 from engine.views.leaderboard import Counted, count_tests
 from engine.views.run import Details, FinishedRun
 from engine.views.text import shortened, visible
@@ -21,7 +21,7 @@ MOST_OUTPUT = 8_000
 MOST_SLOW = 500
 CHUNK_SIZE = 400_000
 
-_LETTERS = {"passed": "p", "failed": "f", "error": "e", "skipped": "s"}
+_LETTERS: Mapping[Status, str] = {"passed": "p", "failed": "f", "error": "e", "skipped": "s"}
 _GROUPS = tuple(GroupType)
 
 Plain = Mapping[str, object]
@@ -104,16 +104,24 @@ class Packer:
         places = {row.id: index for index, row in enumerate(self._rows)}
         head: Plain = {
             "run": _about(run),
-            "labels": self._labels,
+            "labels": tuple(map(visible, self._labels)),
             "groups": _GROUPS,
-            "checkpoints": run.checkpoints,
+            "checkpoints": {
+                visible(problem): tuple(map(visible, names)) for problem, names in run.checkpoints.items()
+            },
             "environments": self._records,
             "tests": list(self._names),
             "suites": [{"tests": tests, "groups": groups} for tests, groups in self._suites],
             "rows": _with_flaky_tests(self._rows, tuple(self._names), tuple(self._suites)),
             "slow": [(row, test, round(ms, 1)) for ms, row, test in sorted(self._slow, reverse=True)],
             "spans": [
-                (places[span.evaluation_id], span.attempt, round(span.start, 3), round(span.end, 3), span.outcome)
+                (
+                    places[span.evaluation_id],
+                    span.attempt,
+                    round(span.start, 3),
+                    round(span.end, 3),
+                    span.outcome,
+                )
                 for span in run.spans
                 if span.evaluation_id in places
             ],
@@ -129,7 +137,9 @@ class Packer:
             checkpoint=visible(line.checkpoint_name),
             labels=tuple(visible(line.labels.get(name, "")) for name in self._labels),
             verdict=line.verdict.value,
-            broken=(broken.kind, broken.fault, visible(shortened(broken.detail, MOST_MESSAGE))) if broken else None,
+            broken=(broken.kind, broken.fault, visible(shortened(broken.detail, MOST_MESSAGE)))
+            if broken
+            else None,
             counts=counted.counts,
             passed=tuple(counted.passed.get(group, 0) for group in _GROUPS),
             total=tuple(counted.total.get(group, 0) for group in _GROUPS),
@@ -257,7 +267,7 @@ def _with_flaky_tests(
     return mended
 
 
-_STATUSES = {letter: status for status, letter in _LETTERS.items()}
+_STATUSES: Mapping[str, Status] = {letter: status for status, letter in _LETTERS.items()}
 
 
 def _differing(repeats: Sequence[_Row]) -> list[int]:

@@ -30,7 +30,9 @@ def parts(run: FinishedRun) -> Iterator[bytes]:
     """Yield the document piece by piece; the sums of its head come last to be known, so it has none."""
     yield b'<?xml version="1.0" encoding="UTF-8"?>\n'
     head = Element("testsuites", name=xml_text(run.name or run.run_id), time=f"{run.duration:.3f}")
-    yield ElementTree.tostring(head, "utf-8", short_empty_elements=False).removesuffix(b"</testsuites>") + b"\n"
+    yield (
+        ElementTree.tostring(head, "utf-8", short_empty_elements=False).removesuffix(b"</testsuites>") + b"\n"
+    )
     for number, line in enumerate(run.lines):
         suite = _suite(run, line, run.details(line))
         suite.set("id", str(number))
@@ -56,7 +58,9 @@ def _suite(run: FinishedRun, line: ResultLine, details: Details) -> Element:
     if line.broken is not None:
         suite.append(_broken_case(name, line))
     elif details.missing:
-        case = ElementTree.SubElement(suite, "testcase", classname=xml_text(name), name="evaluation", time="0")
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=xml_text(name), name="evaluation", time="0"
+        )
         ElementTree.SubElement(case, "skipped", message=xml_text(details.missing))
     for tag, text in (("system-out", details.stdout), ("system-err", details.stderr)):
         if text.strip():
@@ -109,7 +113,10 @@ def _broken_case(suite: str, line: ResultLine) -> Element:
     if line.broken is not None:
         detail = line.broken.detail
         error = ElementTree.SubElement(
-            case, "error", type=line.broken.kind.value, message=xml_text(f"{line.broken.kind}: {one_line(detail)}")
+            case,
+            "error",
+            type=line.broken.kind.value,
+            message=xml_text(f"{line.broken.kind}: {one_line(detail)}"),
         )
         error.text = xml_text(shortened(f"fault: {line.broken.fault}\n{detail}", MOST_MESSAGE))
     return case

@@ -5,12 +5,14 @@ much as as many submissions: the number of evaluations is divided by the design 
 m repeats on average and r their intraclass correlation, before the interval is taken.
 """
 
+import difflib
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
+from engine.errors import UserError
 from engine.events import ResultLine
 from engine.grading import Rate, counts_for_rates, rate
 from engine.results import GroupType, Verdict
@@ -53,6 +55,16 @@ def label_names(lines: Iterable[ResultLine]) -> tuple[str, ...]:
     """Name the labels that there are, and after them problem and checkpoint."""
     names = dict.fromkeys(name for line in lines for name in line.labels)
     return (*names, *(name for name in ("problem", "checkpoint") if name not in names))
+
+
+def label_named(name: str | None, lines: Iterable[ResultLine]) -> str:
+    """Return a label that there is, the first where none is named."""
+    names = label_names(lines)
+    if name is None or name in names:
+        return name or names[0]
+    near = difflib.get_close_matches(name, names, n=1)
+    advice = f"did you mean {near[0]!r}? " if near else ""
+    raise UserError(f"there is no label {name!r}: {advice}There are: {', '.join(names)}")
 
 
 def key_named(name: str) -> Key:

@@ -3,6 +3,7 @@
 Whatever a submission may have named stands in code spans, where neither markup nor mentions nor links act.
 """
 
+import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -53,19 +54,19 @@ def _heading(run: FinishedRun) -> str:
     ]
     if run.remaining:
         told.append(f"{run.remaining} without an outcome yet")
-    return f"## Run {code(run.run_id)}\n\n{', '.join(told)}, in {seconds(run.duration)}, by policy {code(run.policy)}."
+    said = f"{', '.join(told)}, in {seconds(run.duration)}, by policy {code(run.policy)}."
+    return f"## Run {code(run.run_id)}\n\n{said}"
 
 
 def _leaderboards(run: FinishedRun) -> str:
     names = label_names(run.lines)
     first = _leaderboard(run, names[0])
-    return "\n\n".join([first, *(_folded(f"by {code(name)}", _leaderboard(run, name)) for name in names[1:])])
+    return "\n\n".join([first, *(_folded(name, _leaderboard(run, name)) for name in names[1:])])
 
 
-def _folded(summary: str, content: str) -> str:
-    # HTML does not read backticks: the summary is for people, and says only which label.
-    plain = summary.replace("`", "").replace("&", "&amp;").replace("<", "&lt;")
-    return f"<details><summary>{plain}</summary>\n\n{content}\n\n</details>"
+def _folded(label: str, content: str) -> str:
+    summary = f"by <code>{html.escape(one_line(label, 40))}</code>"
+    return f"<details><summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
 def _leaderboard(run: FinishedRun, label: str) -> str:
@@ -115,7 +116,11 @@ def _flaky(run: FinishedRun) -> str:
     for name, tests in sorted(run.flaky.items())[:MOST_ROWS]:
         named = ", ".join(code(f"{test.file_path}::{test.id}", 80) for test in tests[:5])
         rows.append((code(name), named or "verdict or counts differ between repeats"))
-    return f"### Flaky ({len(run.flaky)})\n\n" + table(("evaluation", "tests"), rows, numbers=0) + _more(len(run.flaky))
+    return (
+        f"### Flaky ({len(run.flaky)})\n\n"
+        + table(("evaluation", "tests"), rows, numbers=0)
+        + _more(len(run.flaky))
+    )
 
 
 def _more(number: int) -> str:
@@ -123,4 +128,5 @@ def _more(number: int) -> str:
 
 
 def _footer(run: FinishedRun) -> str:
-    return f"Look closer with `scbench report {run.run_id}` and open `report.html`, or `scbench show ID --run {run.run_id}`."
+    name = run.run_id
+    return f"Look closer in its `report.html`, or with `scbench show ID --run {name}`."

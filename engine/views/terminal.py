@@ -7,7 +7,7 @@ from rich.text import Text
 
 from engine.events import ResultLine
 from engine.results import GroupType, Verdict
-from engine.views.leaderboard import Standing, key_named, label_names, standings
+from engine.views.leaderboard import Standing, key_named, label_named, standings
 from engine.views.text import one_line
 
 _HEADINGS = ("passed", "failed", "broken", "rate", "95 %", "Core", "Func", "Regr", "Error")
@@ -16,7 +16,7 @@ _HEADINGS = ("passed", "failed", "broken", "rate", "95 %", "Core", "Func", "Regr
 def render(lines: Iterable[ResultLine], by: str | None = None) -> Table:
     """Sum up a run by a label, or by the first that there is, best first."""
     lines = tuple(lines)
-    label = by or label_names(lines)[0]
+    label = label_named(by, lines)
     table = Table(title="Leaderboard", title_justify="left", box=None, header_style="bold", pad_edge=False)
     table.add_column(Text(one_line(label, 40)), no_wrap=True)
     for heading in _HEADINGS:

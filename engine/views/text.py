@@ -45,4 +45,3 @@ def _spelled(match: re.Match[str]) -> str:
         return "\\r"
     number = ord(character)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
-

@@ -1,7 +1,6 @@
 """Every time limit, each in a run in which it is the one that fires."""
 
 import functools
-import json
 from pathlib import Path
 
 import msgspec
@@ -13,12 +12,22 @@ from engine.environment import Limits, SetupCommand
 from engine.manifest import load_manifests
 from engine.results import BrokenKind, Fault
 from engine.work import SchedulerSettings
-from tests.docker.tiny import FIRST, GREETS, HELLO, Bench, broken_as, statuses, write_files, write_problem
+from tests.docker.tiny import (
+    FIRST,
+    GREETS,
+    HANGS,
+    HELLO,
+    Bench,
+    broken_as,
+    read_lines,
+    statuses,
+    write_batch,
+    write_files,
+)
 
 pytestmark = pytest.mark.docker
 
 FAR = Limits(test=300.0, session=300.0, setup=300.0, evaluation=300.0)
-HANGS = "import time\nprint('started', flush=True)\ntime.sleep(1000)\n"
 STARTS = FIRST + "def test_starts(start):\n    assert start().returncode == 0\n\ndef test_last():\n    pass\n"
 
 
@@ -99,52 +108,6 @@ async def test_limit_of_the_evaluation(bench: Bench) -> None:
     assert results.pytest_collected == 3
 
 
-def write_batch(folder: Path, image: str, submissions: dict[str, str], **settings: object) -> Path:
-    """Write a manifest for one problem and submissions by name, given as their main.py."""
-    write_problem(folder / "problems" / "tiny", FIRST + GREETS)
-    for name, main in submissions.items():
-        write_files(folder / "samples" / name, {"main.py": main})
-    document = {
-        "version": 1,
-        "problems": "problems",
-        "environment": {"image": image},
-        "evaluations": [
-            {
-                "problem": "tiny",
-                "checkpoint": "checkpoint_1",
-                "submission": f"samples/{name}",
-                "labels": {"model": name},
-            }
-            for name in submissions
-        ],
-        "concurrency": 1,
-        "output": "runs",
-        **settings,
-    }
-    manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps(document))
-    return manifest
-
-
-class Line(msgspec.Struct, kw_only=True):
-    """A line of results.jsonl, as far as it matters here."""
-
-    labels: dict[str, str]
-    verdict: str
-    broken: dict[str, str] | None
-    pass_counts: dict[str, int]
-
-
-def read_lines(run: Batch) -> dict[str, Line]:
-    """Return the results of a run by model."""
-    lines = [
-        msgspec.json.decode(line, type=Line) for line in run.directory.results.read_bytes().splitlines()
-    ]
-    found = {line.labels["model"]: line for line in lines}
-    assert len(found) == len(lines)
-    return found
-
-
 async def test_limit_of_the_batch(
     anyio_backend: str, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,15 +119,15 @@ async def test_limit_of_the_batch(
     run = Batch(load_manifests([manifest]))
     summary = await run.run()
     assert (summary.ending, summary.exit_code) == ("deadline", 124)
-    lines = read_lines(run)
+    lines = read_lines(run.directory.results)
     assert lines["quick"].verdict == "passed"
     assert lines["quick"].pass_counts["Core"] == 2
     for name in ("slow", "waiting"):
-        assert lines[name].broken is not None
-        assert (lines[name].broken or {})["kind"] == "batch_timeout"
-        assert (lines[name].broken or {})["fault"] == "infrastructure"
+        broken = lines[name].broken
+        assert broken is not None
+        assert (broken.kind, broken.fault) == (BrokenKind.BATCH_TIMEOUT, Fault.INFRASTRUCTURE)
 
     write_files(tmp_path / "samples" / "slow", {"main.py": HELLO})
     again = Batch(load_manifests([manifest]), BatchOptions(resume=summary.run_id))
     assert (await again.run()).exit_code == 0
-    assert {name: line.verdict for name, line in read_lines(again).items()} == dict.fromkeys(submissions, "passed")
+    assert {name: line.verdict for name, line in read_lines(again.directory.results).items()} == dict.fromkeys(submissions, "passed")

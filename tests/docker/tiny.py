@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import STDOUT
 
 import anyio
+import msgspec
 
 from engine.environment import EnvironmentSpec, Limits, Resources, SandboxName
 from engine.problem import ProblemConfig, load_problem
@@ -43,6 +44,7 @@ def start(entrypoint):
 # One test passes and then comes whatever a case is about.
 FIRST = "def test_first():\n    pass\n\n"
 HELLO = "print('hello')\n"
+HANGS = "import time\nprint('started', flush=True)\ntime.sleep(1000)\n"
 GREETS = "def test_greets(start):\n    assert start().stdout == 'hello\\n'\n"
 SMALL = Resources(memory=256 << 20, disk=64 << 20, pids=64)
 QUICK = Limits(test=20.0, session=60.0, setup=60.0, evaluation=120.0)
@@ -164,3 +166,52 @@ async def remove_volumes(run_id: str) -> None:
 async def _is_removed(volume: str) -> bool:
     done = await anyio.run_process(["docker", "volume", "rm", volume], check=False, stderr=STDOUT)
     return done.returncode == 0 or b"No such volume" in done.stdout
+
+
+def write_batch(folder: Path, image: str, submissions: Mapping[str, str], **settings: object) -> Path:
+    """Write a manifest for one problem and submissions by name, given as their main.py."""
+    write_problem(folder / "problems" / "tiny", FIRST + GREETS)
+    for name, main in submissions.items():
+        write_files(folder / "samples" / name, {"main.py": main})
+    evaluation = {"problem": "tiny", "checkpoint": "checkpoint_1"}
+    document = {
+        "version": 1,
+        "problems": "problems",
+        "environment": {"image": image},
+        "evaluations": [
+            {**evaluation, "submission": f"samples/{name}", "labels": {"model": name}} for name in submissions
+        ],
+        "concurrency": 1,
+        "output": "runs",
+        **settings,
+    }
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(document))
+    return manifest
+
+
+class Line(msgspec.Struct, kw_only=True):
+    """A line of results.jsonl, as far as it matters here."""
+
+    id: str
+    problem_name: str
+    checkpoint_name: str
+    labels: dict[str, str]
+    verdict: str
+    broken: Broken | None
+    pass_counts: dict[str, int]
+    total_counts: dict[str, int]
+    cached: bool
+
+
+def decode_lines(data: bytes) -> list[Line]:
+    """Decode lines of results."""
+    return [msgspec.json.decode(line, type=Line) for line in data.splitlines()]
+
+
+def read_lines(path: Path) -> dict[str, Line]:
+    """Return the results of a run by model, of which each has one."""
+    lines = decode_lines(path.read_bytes())
+    found = {line.labels["model"]: line for line in lines}
+    assert len(found) == len(lines)
+    return found

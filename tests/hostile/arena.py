@@ -25,7 +25,7 @@ from engine.results import Broken, Verdict
 from engine.runner import Evaluated, PytestRunner, Workshop
 from engine.sandbox import Sandbox
 from engine.sandbox.choice import open_sandbox
-from tests.hostile.collection import HERE, SECRETS, Case, honest
+from tests.hostile.collection import HERE, SECRETS, Case, demanding
 
 AT_ONCE = 3
 POLICY = "core-cases"
@@ -151,15 +151,15 @@ class Arena:
         """Run every case, with an honest neighbour at all times."""
         async with open_sandbox("docker") as sandbox:
             workshop = workshop_in(self._folder, sandbox)
-            control = honest().assemble(self._folder / "honest")
+            control = demanding().assemble(self._folder / "neighbour")
             # What everybody needs is made first, or the first cases would run without a neighbour.
-            await self._fight_honest(control, workshop)
+            await self._fight_neighbour(control, workshop)
             async with anyio.create_task_group() as group:
                 group.start_soon(self._be_neighbour, control, workshop)
                 await self._run_cases(workshop)
                 self._over = True
             # One that began after the last case had ended.
-            await self._fight_honest(control, workshop)
+            await self._fight_neighbour(control, workshop)
 
     async def _run_cases(self, workshop: Workshop) -> None:
         limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -180,10 +180,10 @@ class Arena:
 
     async def _be_neighbour(self, control: Path, workshop: Workshop) -> None:
         while not self._over:
-            await self._fight_honest(control, workshop)
+            await self._fight_neighbour(control, workshop)
 
-    async def _fight_honest(self, control: Path, workshop: Workshop) -> None:
-        bout = await fight(honest(), control, self._image, workshop)
+    async def _fight_neighbour(self, control: Path, workshop: Workshop) -> None:
+        bout = await fight(demanding(), control, self._image, workshop)
         with self._one_more:
             self._neighbours.append(bout)
             self._one_more.notify_all()

@@ -7,11 +7,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 HONEST = Path(__file__).parent / "honest"
+DEMANDING = Path(__file__).parent / "demanding"
 
 
 def honest(folder: Path) -> None:
     """Be an honest solution."""
     shutil.copy(HONEST / "main.py", folder / "main.py")
+
+
+def demanding(folder: Path) -> None:
+    """Be an honest solution that notices when somebody takes what the kernel counts by user."""
+    shutil.copy(HONEST / "main.py", folder / "solution.py")
+    shutil.copy(DEMANDING / "main.py", folder / "main.py")
 
 
 def named_pipe(folder: Path) -> None:
@@ -82,6 +89,7 @@ BUILDERS: Mapping[str, Callable[[Path], None]] = {
     builder.__name__: builder
     for builder in (
         honest,
+        demanding,
         named_pipe,
         unix_socket,
         too_many_files,

@@ -96,6 +96,11 @@ def honest() -> Case:
     return _control("honest")
 
 
+def demanding() -> Case:
+    """Return the honest neighbour, which notices when somebody takes what the kernel counts by user."""
+    return _control("demanding")
+
+
 def _control(name: str) -> Case:
     expect = Expected(verdict=Verdict.PASSED)
     return Case(name=name, tries="nothing", stopped_by="nothing", expect=expect, plain="passes", builder=name)

@@ -8,7 +8,7 @@ from tests.hostile.arena import Arena, open_arena
 from tests.hostile.collection import Case
 
 # What is judged in containers, and not by this session.
-collect_ignore = ["cases", "problem", "handing", "importing", "importing_undeclared", "honest"]
+collect_ignore = ["cases", "problem", "handing", "importing", "importing_undeclared", "honest", "demanding"]
 
 
 @pytest.fixture

@@ -105,7 +105,7 @@ function heatPlot(rowNames, columns, cells) {
       xgap: 2,
       ygap: 2,
       colorscale: [[0, colour("heat-0")], [0.5, colour("heat-1")], [1, colour("heat-2")]],
-      colorbar: { ticksuffix: " %", thickness: 12, outlinewidth: 0, len: 1, lenmode: "fraction" },
+      colorbar: { ticksuffix: " %", thickness: 12, outlinewidth: 0, len: Math.min(260, 40 + 24 * rowNames.length), lenmode: "pixels", y: 1, yanchor: "top" },
       hoverongaps: false,
     }],
     layout: {
@@ -135,17 +135,18 @@ function progressPlot(series, ticks) {
     hoverinfo: "text",
   }));
   const xaxis = { tickvals: ticks.map((_, index) => index), ticktext: ticks.map((name) => brief(name, 20)), range: [-0.3, ticks.length - 0.7] };
+  const narrow = window.innerWidth < 800;
   const make = () => ({
     traces: [...panel("own", 0), ...panel("prior", 1)],
     layout: {
-      grid: { rows: 1, columns: 2, pattern: "independent", xgap: 0.14 },
+      grid: narrow ? { rows: 2, columns: 1, pattern: "independent", ygap: 0.35 } : { rows: 1, columns: 2, pattern: "independent", xgap: 0.14 },
       showlegend: true,
-      legend: { orientation: "h", y: -0.22 },
+      legend: { orientation: "h", y: narrow ? -0.12 : -0.22 },
       xaxis: { ...xaxis, title: { text: "tests of the checkpoint itself" } },
       xaxis2: { ...xaxis, title: { text: "tests of earlier checkpoints (regressions)" } },
       yaxis: { range: [-3, 103], ticksuffix: " %" },
       yaxis2: { range: [-3, 103], ticksuffix: " %" },
     },
   });
-  return plot("Scores over checkpoints; the table below has the numbers", 400, make);
+  return plot("Scores over checkpoints; the table below has the numbers", narrow ? 640 : 400, make);
 }

@@ -83,12 +83,12 @@ function timeUnit(length) {
 function slotPlot(attempts, length) {
   const slots = 1 + Math.max(...attempts.map((one) => one.slot));
   const [unit, name] = timeUnit(length);
+  const thick = new Map(attempts.map(({ segments }) => [segments, withoutSlivers(segments, length / 3000)]));
   const traces = PHASES.map(([key, title, , tint]) => {
     const x = [], y = [], text = [], customdata = [];
     for (const { span, slot, segments } of attempts) {
-      for (const [phase, from, to] of segments) {
-        // What is thinner than a line of the screen would only cost time.
-        if (phase !== key || to - from < length / 4000) continue;
+      for (const [phase, from, to] of thick.get(segments)) {
+        if (phase !== key) continue;
         const said = `${brief(nameOf(data.rows[span[0]]), 80)}<br>${title}: ${seconds(to - from)}${span[1] > 1 ? `<br>attempt ${span[1]}` : ""}`;
         x.push(from / unit, (from + to) / 2 / unit, to / unit, null);
         y.push(slot + 1, slot + 1, slot + 1, null);
@@ -104,6 +104,13 @@ function slotPlot(attempts, length) {
     click: (point) => go("evaluation", { id: data.rows[point.customdata].id }),
   });
   return plot("Time line of slots; the lists below have the slowest", Math.min(700, 110 + 24 * slots), make);
+}
+
+// What is thinner than a line of the screen would only cost time: its neighbours take its place.
+function withoutSlivers(segments, least) {
+  const kept = segments.filter(([, from, to]) => to - from >= least);
+  if (!kept.length) return segments.slice(-1);
+  return kept.map(([phase, from, to], index) => [phase, index ? from : segments[0][1], index + 1 < kept.length ? kept[index + 1][1] : to]);
 }
 
 function phaseTable(attempts, length) {

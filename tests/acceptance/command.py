@@ -1,0 +1,43 @@
+"""The real `scbench` command, as a user starts it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PROGRAM = Path(sys.executable).parent / "scbench"
+PATIENCE = 280
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return the environment of a command: this one's, without colours."""
+    return os.environ | {"NO_COLOR": "1", "COLUMNS": "200"} | changes
+
+
+def scbench(*arguments: str | Path, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return subprocess.run(
+        [PROGRAM, *arguments],
+        cwd=cwd,
+        env=environment(**changes),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def start(*arguments: str | Path, cwd: Path, **changes: str) -> subprocess.Popen[str]:
+    """Start a command in a session of its own."""
+    return subprocess.Popen(
+        [PROGRAM, *arguments],
+        cwd=cwd,
+        env=environment(**changes),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
