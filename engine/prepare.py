@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from engine.environment import EnvironmentSpec
+from engine.environment import EnvironmentSpec, SetupCommand
 from engine.locks import Locks, constraints
 from engine.results import Broken, BrokenKind, Fault
 from engine.sandbox import Archive, Preparation, Prepared, Sandbox
@@ -124,9 +124,10 @@ def wanted_environment(
     environment: EnvironmentSpec, digest: str, submission: Path, timeout: float, hasher: TreeHasher | None = None
 ) -> Wanted:
     """Want the environment that a submission's set-up makes from the files it depends on. Blocks."""
-    names = _input_names(environment, submission)
+    setup = _setup(environment, submission)
+    names = _input_names(setup, submission)
     content = _whole(submission, hasher) if names is None else tuple(_described(submission, names))
-    commands = tuple(command.run for command in environment.setup)
+    commands = tuple(command.run for command in setup)
     pinned = _pinned(environment)
     key = _key("environment", environment, digest, (commands, environment.env, pinned, content))
 
@@ -151,10 +152,20 @@ def wanted_environment(
     return Wanted(key=key, build=build)
 
 
-def _input_names(environment: EnvironmentSpec, submission: Path) -> tuple[str, ...] | None:
+def _setup(environment: EnvironmentSpec, submission: Path) -> tuple[SetupCommand, ...]:
+    """Return the set-up commands; `uv run` in a project installs it at its first start, so that comes last."""
+    project = submission / "pyproject.toml"
+    if not environment.setup or not environment.entrypoint.startswith("uv run") or not project.is_file():
+        return environment.setup
+    inputs = input_files(SetupCommand(run="uv sync"), submission)
+    # Where it fails, `uv run` would fail too, and the tests say so.
+    return (*environment.setup, SetupCommand(run="uv sync --inexact --quiet || true", inputs=inputs))
+
+
+def _input_names(setup: tuple[SetupCommand, ...], submission: Path) -> tuple[str, ...] | None:
     """Name the files that set-up depends on; None where that may be any."""
     names: set[str] = set()
-    for command in environment.setup:
+    for command in setup:
         found = input_files(command, submission)
         if found is None:
             return None

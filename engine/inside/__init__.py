@@ -4,4 +4,7 @@ The sandbox sends these modules over the wire and starts `launcher.main`, so any
 do. They keep to the syntax of Python 3.8. `MODULES` is the order in which they are loaded.
 """
 
-MODULES = ("frames", "files", "identity", "processes", "evidence", "grader", "evaluate", "prepare", "debug", "launcher")
+MODULES = (
+    *("job", "frames", "files", "identity", "processes", "evidence"),
+    *("grader", "evaluate", "prepare", "debug", "launcher"),
+)

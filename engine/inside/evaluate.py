@@ -410,6 +410,9 @@ def set_environment(job, layout):
     """Replace the environment by what tests and submission are to see."""
     os.environ.clear()
     os.environ.update(job["env"])
+    # What a project needs was installed when it was prepared; outside of one, uv would complain of this.
+    if os.path.exists(os.path.join(layout["workspace"], "pyproject.toml")):
+        os.environ.setdefault("UV_NO_SYNC", "1")
     os.environ["SCBENCH_CHECKPOINT"] = job["checkpoint"]
     os.environ["SCBENCH_ASSETS_DIR"] = layout["assets"]
     for name in job["assets"]:

@@ -1,11 +1,17 @@
 """What the kernel counted for this container: kills for lack of memory, refused forks, CPU, full disks."""
 
+from __future__ import annotations
+
 import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CGROUP = "/sys/fs/cgroup"
 
 
-def read_pairs(*paths):
+def read_pairs(*paths: str) -> dict[str, int]:
     """Return the `name value` lines of the first file that can be read."""
     for path in paths:
         try:
@@ -17,7 +23,7 @@ def read_pairs(*paths):
     return {}
 
 
-def read_number(path):
+def read_number(path: str) -> int:
     """Return the number in a file, or zero."""
     try:
         with open(path) as source:
@@ -26,18 +32,18 @@ def read_number(path):
         return 0
 
 
-def oom_kills():
+def oom_kills() -> int:
     """How many processes of this container the kernel killed for lack of memory."""
     pairs = read_pairs(CGROUP + "/memory/memory.oom_control", CGROUP + "/memory.events")
     return pairs.get("oom_kill", 0)
 
 
-def refused_forks():
+def refused_forks() -> int:
     """How often a process could not be made because of the limit."""
     return read_pairs(CGROUP + "/pids/pids.events", CGROUP + "/pids.events").get("max", 0)
 
 
-def cpu():
+def cpu() -> dict[str, float]:
     """CPU seconds used by this container, and seconds for which it was held back."""
     usage = read_number(CGROUP + "/cpuacct/cpuacct.usage") / 1e9
     old = read_pairs(CGROUP + "/cpu/cpu.stat")
@@ -49,11 +55,11 @@ def cpu():
 class Waiting:
     """How long processes of this container were ready to run and had to wait for a CPU."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.seconds = 0.0
-        self.seen = {}
+        self.seen: dict[str, float] = {}
 
-    def sample(self):
+    def sample(self) -> None:
         """Add what was waited since the last time, as far as those who waited still live."""
         now = {}
         for name in os.listdir("/proc"):
@@ -67,7 +73,7 @@ class Waiting:
         self.seen = now
 
 
-def disk_full(folders):
+def disk_full(folders: Iterable[str]) -> bool:
     """Whether one of these filesystems has no room or no inode left."""
     for folder in folders:
         try:
@@ -79,7 +85,7 @@ def disk_full(folders):
     return False
 
 
-def sockets():
+def sockets() -> int:
     """How many connections are still remembered; a network that others use next must not have any."""
     count = 0
     for name in ("tcp", "tcp6", "udp", "udp6"):

@@ -1,17 +1,32 @@
 """Archives to folders and folders to archives, without following a link."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import stat
 import tarfile
+from typing import IO, TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+    from typing import Protocol
+
+    class Readable(Protocol):
+        """Where bytes come from: a file, or an archive on its way from the engine."""
+
+        def read(self, size: int, /) -> bytes:
+            """Return up to `size` bytes, none at the end."""
+
 
 KEPT_BITS = 0o777
 
 
-def unpack(stream, destination):
+def unpack(stream: Readable, destination: str) -> None:
     """Lay the files of a tar stream below a folder; what is already there under a name is replaced."""
     folders = []
-    with tarfile.open(fileobj=stream, mode="r|", bufsize=1 << 18) as archive:
+    source = cast("IO[bytes]", stream)  # of which tarfile only reads in this mode
+    with tarfile.open(fileobj=source, mode="r|", bufsize=1 << 18) as archive:
         for member in archive:
             path = os.path.join(destination, member.name)
             if member.isdir():
@@ -30,7 +45,7 @@ def unpack(stream, destination):
         os.chmod(path, mode)
 
 
-def clear(path):
+def clear(path: str) -> None:
     """Remove whatever stands where something else is to be laid."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
@@ -38,8 +53,9 @@ def clear(path):
         os.unlink(path)
 
 
-def write_file(path, source, member):
+def write_file(path: str, source: IO[bytes] | None, member: tarfile.TarInfo) -> None:
     """Copy one regular file out of an archive, with its permissions and time."""
+    assert source is not None, member.name  # is None for what is no regular file
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as target:
         while True:
@@ -51,7 +67,7 @@ def write_file(path, source, member):
     os.utime(path, (member.mtime, member.mtime))
 
 
-def pack(stream, folder, skip=(), last=None):
+def pack(stream: IO[bytes], folder: str, skip: Iterable[str] = (), last: str | None = None) -> None:
     """Write a tar of a folder, owned by root and readable by all, one path at the very end.
 
     Only plain files, folders and links go along, and nothing whose path is in `skip`.
@@ -63,7 +79,7 @@ def pack(stream, folder, skip=(), last=None):
             add(archive, last, os.path.relpath(last, folder))
 
 
-def walk(folder, skip):
+def walk(folder: str, skip: Container[str | None]) -> Iterator[str]:
     """Yield every path below a folder, parents first, but for those in `skip` and all below them."""
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.path in skip:
@@ -73,7 +89,7 @@ def walk(folder, skip):
             yield from walk(entry.path, skip)
 
 
-def add(archive, path, arcname):
+def add(archive: tarfile.TarFile, path: str, arcname: str) -> None:
     """Add one path; sockets, devices and pipes are left out."""
     status = os.lstat(path)
     member = tarfile.TarInfo(arcname)

@@ -4,12 +4,22 @@ Everything that it says goes down a pipe that no child of it has. Report files c
 after the launcher has killed everything else.
 """
 
+from __future__ import annotations
+
 import os
 import subprocess
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 from . import frames, identity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    import pytest
+
+    from .job import EvaluationJob, Layout
 
 MESSAGE_LIMIT = 1 << 15
 
@@ -25,13 +35,13 @@ LIMIT = b"l"
 class Line:
     """The private pipes between grader and launcher."""
 
-    def __init__(self, out, back):
+    def __init__(self, out: int, back: int) -> None:
         self.out = out
         self.back = back
         self.owner = os.getpid()
         self.lock = threading.Lock()
 
-    def say(self, kind, value=None):
+    def say(self, kind: bytes, value: object = None) -> None:
         """Tell the launcher something; a fork of the grader stays silent."""
         if os.getpid() != self.owner:
             return
@@ -39,12 +49,12 @@ class Line:
         with self.lock:
             frames.write_all(self.out, frames.HEADER.pack(kind, len(payload)) + payload)
 
-    def wait(self):
+    def wait(self) -> None:
         """Wait until the launcher answers."""
         if not os.read(self.back, 1):
             os._exit(71)
 
-    def close_in_fork(self):
+    def close_in_fork(self) -> None:
         """Close both ends in a child that was forked without an exec."""
         for descriptor in (self.out, self.back):
             try:
@@ -56,20 +66,20 @@ class Line:
 class Reporter:
     """The pytest plugin that announces tests, reports each phase and guards the end of the session."""
 
-    def __init__(self, line):
+    def __init__(self, line: Line) -> None:
         self.line = line
 
-    def pytest_configure(self, config):
+    def pytest_configure(self) -> None:
         """Take away what would tell the submission that it is being tested, and by what."""
         for name in [name for name in os.environ if name.startswith("PYTEST_")]:
             del os.environ[name]
 
-    def pytest_collection_finish(self, session):
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Announce every test, with its markers, before the first one runs."""
         tests = [(item.nodeid, _marker_names(item)) for item in session.items]
         self.line.say(frames.COLLECTED, tests)
 
-    def pytest_runtest_logreport(self, report):
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Report one phase of one test."""
         self.line.say(
             frames.TEST,
@@ -84,12 +94,13 @@ class Reporter:
         )
 
 
-def guard_session_end(pytest, line):
+def guard_session_end(line: Line) -> object:
     """Return a plugin that is outermost at the end: first everything else dies, then reports are written."""
+    import pytest
 
     class SessionEnd:
         @pytest.hookimpl(wrapper=True, tryfirst=True)
-        def pytest_sessionfinish(self, session):
+        def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
             if os.getpid() != line.owner:
                 os._exit(0)  # a fork of the grader that ran on to here
             if "session-timeout" in str(session.shouldfail or session.shouldstop or ""):
@@ -104,33 +115,35 @@ def guard_session_end(pytest, line):
     return SessionEnd()
 
 
-def _marker_names(item):
+def _marker_names(item: pytest.Item) -> list[str]:
     return list(dict.fromkeys(mark.name for mark in item.iter_markers()))
 
 
-def _shorten(text):
+def _shorten(text: str) -> str:
     if len(text) <= MESSAGE_LIMIT:
         return text
     half = MESSAGE_LIMIT // 2
     return "%s\n[... %d characters left out ...]\n%s" % (text[:half], len(text) - 2 * half, text[-half:])
 
 
-def keep_current_test_secret():
+def keep_current_test_secret() -> None:
     """Stop pytest from putting the running test's name where its children can read it."""
     import _pytest.runner
 
     if hasattr(_pytest.runner, "_update_current_test_var"):
-        _pytest.runner._update_current_test_var = lambda item, when: None
+        _pytest.runner._update_current_test_var = lambda item, when: None  # noqa: ARG005 - called by pytest
 
 
-def limit_commands(seconds, line):
+def limit_commands(seconds: float, line: Line) -> None:
     """Kill what a test starts when it has run for so long."""
-    start = subprocess.Popen.__init__
+    start: Callable[..., None] = subprocess.Popen.__init__
 
-    def limited(self, *args, **kwargs):
+    def limited(
+        self: subprocess.Popen[str] | subprocess.Popen[bytes], *args: object, **kwargs: object
+    ) -> None:
         start(self, *args, **kwargs)
 
-        def end():
+        def end() -> None:
             if self.poll() is None:
                 line.say(LIMIT, "command")
                 self.kill()
@@ -139,37 +152,37 @@ def limit_commands(seconds, line):
         timer.daemon = True
         timer.start()
 
-    subprocess.Popen.__init__ = limited
+    subprocess.Popen.__init__ = limited  # type: ignore[method-assign]  # tests start processes in many ways
 
 
 class Deputy:
-    """An audit hook: notices links that lead the grader into its own tree, and code of the submission in it."""
+    """An audit hook: notices links that lead the grader into its own tree, and a submission's code in it."""
 
     EVENTS = frozenset(("open", "os.listdir", "os.scandir", "shutil.copyfile", "shutil.copytree", "os.link"))
 
-    def __init__(self, root, workspace, line):
+    def __init__(self, root: str, workspace: str, line: Line) -> None:
         self.root = os.path.realpath(root) + os.sep
         self.workspace = os.path.realpath(workspace) + os.sep
         self.imported = False
         self.trusted = (self.root, sys.prefix + os.sep, sys.base_prefix + os.sep)
-        self.own_links = set()
+        self.own_links: set[str] = set()
         self.line = line
 
-    def __call__(self, event, args):
+    def __call__(self, event: str, args: tuple[object, ...]) -> None:
         if event == "os.symlink" and isinstance(args[1], (str, bytes, os.PathLike)):
-            self._note_own_link(args)
+            self._note_own_link(args[1])
         elif event == "exec":
             self._note_import(getattr(args[0], "co_filename", ""))
         elif event in self.EVENTS and isinstance(args[0], (str, bytes, os.PathLike)):
             self._check(args[0])
 
-    def _note_own_link(self, args):
+    def _note_own_link(self, given: str | bytes | os.PathLike[str]) -> None:
         try:
-            self.own_links.add(os.path.abspath(os.fsdecode(args[1])))
+            self.own_links.add(os.path.abspath(os.fsdecode(given)))
         except OSError:
             pass
 
-    def _note_import(self, name):
+    def _note_import(self, name: str) -> None:
         # Said before the code runs: what it does afterwards cannot take it back.
         if self.imported or name.startswith("<"):
             return
@@ -177,7 +190,7 @@ class Deputy:
             self.imported = True
             self.line.say(IMPORTED, name)
 
-    def _check(self, given):
+    def _check(self, given: str | bytes | os.PathLike[str]) -> None:
         try:
             path = os.path.abspath(os.fsdecode(given))
             if (path + os.sep).startswith(self.trusted) or path in self.own_links:
@@ -191,15 +204,15 @@ class Deputy:
         if real.startswith("/proc/") and not path.startswith(("/proc/", "/dev/", "/etc/")):
             self._refuse(path, "/proc")
 
-    def _refuse(self, path, where):
+    def _refuse(self, path: str, where: str) -> None:
         self.line.say(TAMPERED, "a link leads a test from %s into %s" % (path, where))
         raise PermissionError("%s leads into %s" % (path, where))
 
 
-def drop_rights_in_forks(line, gid):
+def drop_rights_in_forks(line: Line, gid: int | None) -> None:
     """See to it that a fork without an exec has neither the pipes nor the grader's group."""
 
-    def after_fork():
+    def after_fork() -> None:
         line.close_in_fork()
         if gid is not None:
             identity.unseal(gid)
@@ -207,10 +220,11 @@ def drop_rights_in_forks(line, gid):
     os.register_at_fork(after_in_child=after_fork)
 
 
-def arguments(job, layout):
+def arguments(job: EvaluationJob, layout: Layout) -> list[str]:
     """Build the arguments of pytest: nothing is read from the workspace."""
     limits = job["limits"]
-    given = ["-c", layout["root"] + "/pytest.ini", "--rootdir", layout["root"], "--confcutdir", layout["root"]]
+    root = layout["root"]
+    given = ["-c", root + "/pytest.ini", "--rootdir", root, "--confcutdir", root]
     given += ["--basetemp", layout["basetemp"], "-p", "no:cacheprovider", "--color=no", "-vv"]
     for name, _ in job["plugins"]:
         given += ["-p", name]
@@ -221,10 +235,10 @@ def arguments(job, layout):
         given.append("--collect-only")
     given += ["--entrypoint=%s" % job["entrypoint"], "--checkpoint=%s" % job["checkpoint"]]
     wanted = job["only"] or ["tests/" + name for name in job["test_files"]]
-    return given + [layout["root"] + "/" + name for name in wanted]
+    return given + [root + "/" + name for name in wanted]
 
 
-def report_arguments(layout):
+def report_arguments(layout: Layout) -> list[str]:
     """Name the two report files."""
     return [
         *("--json-report-omit", "log", "streams", "warnings", "keywords"),
@@ -234,7 +248,7 @@ def report_arguments(layout):
     ]
 
 
-def run(job, layout, line):
+def run(job: EvaluationJob, layout: Layout, line: Line) -> int:
     """Be the grader from here on: seal, probe, then pytest; return its exit code."""
     import pytest
 
@@ -260,7 +274,7 @@ def run(job, layout, line):
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     sys.argv = ["pytest"]
-    code = pytest.main(arguments(job, layout), plugins=[Reporter(line), guard_session_end(pytest, line)])
+    code = pytest.main(arguments(job, layout), plugins=[Reporter(line), guard_session_end(line)])
     sys.stdout.flush()
     sys.stderr.flush()
     return int(code)

@@ -6,6 +6,8 @@ effective gid, and has lost it. Because its gids are not all the same, processes
 uid can neither trace it nor read its memory, descriptors or environment.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import shutil
@@ -19,14 +21,14 @@ class SealError(Exception):
     """The seal does not hold on this kernel; nothing may be judged under it."""
 
 
-def become(uid, gid):
+def become(uid: int, gid: int) -> None:
     """Turn this process into the submission, with nothing of root left."""
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
 
 
-def seal(uid, gid, grader_gid):
+def seal(uid: int, gid: int, grader_gid: int) -> None:
     """Turn this process into the grader: the submission's uid, and a group that no child inherits."""
     # With its own gid in no list, and another as filesystem gid, the kernel would start every child as if it
     # were set-id: the loader then drops TMPDIR and LD_LIBRARY_PATH.
@@ -38,12 +40,12 @@ def seal(uid, gid, grader_gid):
         raise SealError("the kernel did not take the filesystem gid")
 
 
-def unseal(gid):
+def unseal(gid: int) -> None:
     """Give the grader's group away for good: in a fork that goes on without an exec."""
     os.setresgid(gid, gid, gid)
 
 
-def probe(canary, control):
+def probe(canary: str, control: str) -> None:
     """Show that this process can open the canary and that a child cannot, or raise SealError."""
     try:
         with open(canary, "rb") as source:
@@ -56,7 +58,7 @@ def probe(canary, control):
         raise SealError("a child can open what only the grader may")
 
 
-def _child_can_read(path):
+def _child_can_read(path: str) -> bool:
     cat = shutil.which("cat", path="/bin:/usr/bin")
     code = "import sys; open(sys.argv[1], 'rb').read()"
     command = [cat, path] if cat else [sys.executable, "-I", "-S", "-c", code, path]

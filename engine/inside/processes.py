@@ -1,19 +1,25 @@
 """Other processes: starting one with its output caught, and seeing that none is left."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal
 import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
 
 PR_SET_CHILD_SUBREAPER = 36
 
 
-def adopt_orphans():
+def adopt_orphans() -> None:
     """Become the parent of everything below that loses its own, so that nothing gets away."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def parents():
+def parents() -> dict[int, int]:
     """Return the parent of every process that can be seen."""
     found = {}
     for name in os.listdir("/proc"):
@@ -28,7 +34,7 @@ def parents():
     return found
 
 
-def others(keep):
+def others(keep: Collection[int]) -> set[int]:
     """Return the living descendants of this process, without those in `keep`."""
     found = parents()
     below = {os.getpid()}
@@ -41,10 +47,10 @@ def others(keep):
 
 
 # How the children that somebody waits for have ended or were stopped, as waitpid tells it.
-statuses = {}
+statuses: dict[int, int] = {}
 
 
-def reap(watched=()):
+def reap(watched: Collection[int] = ()) -> None:
     """Collect what has died; keep the statuses of the children in `watched`."""
     while True:
         try:
@@ -57,7 +63,7 @@ def reap(watched=()):
             statuses[pid] = status
 
 
-def kill_others(keep=(), seconds=10.0):
+def kill_others(keep: Collection[int] = (), seconds: float = 10.0) -> bool:
     """Kill every process below this one but those in `keep`; return whether none is left.
 
     All are stopped before any is killed, so that a process that forks without end cannot run ahead.
@@ -81,7 +87,7 @@ def kill_others(keep=(), seconds=10.0):
         reap(keep)
 
 
-def fork(task):
+def fork(task: Callable[[], int | None]) -> int:
     """Run a function in a child process that ends with it, whatever it raises; return the child's pid."""
     pid = os.fork()
     if pid:
@@ -98,7 +104,7 @@ def fork(task):
         os._exit(code)
 
 
-def be_first_to_die():
+def be_first_to_die() -> None:
     """Let the kernel, when memory runs out, take this process and what it starts before the launcher."""
     try:
         with open("/proc/self/oom_score_adj", "w") as score:
@@ -113,13 +119,13 @@ class Capture:
     HEAD = 1 << 18
     TAIL = 1 << 16
 
-    def __init__(self, send):
+    def __init__(self, send: Callable[[bytes], None]) -> None:
         self.send = send
         self.sent = 0
         self.tail = b""
         self.omitted = 0
 
-    def feed(self, data):
+    def feed(self, data: bytes) -> None:
         """Take what the stream has said."""
         room = self.HEAD - self.sent
         if room > 0:

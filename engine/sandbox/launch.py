@@ -69,7 +69,6 @@ def submission_environment(paths: Paths, base: Mapping[str, str]) -> dict[str, s
 
 def evaluation_header(job: Job, paths: Paths, who: Identity, base: Mapping[str, str]) -> dict[str, object]:
     """Return what the launcher must know to run one evaluation."""
-    offline = {"UV_OFFLINE": "1", "UV_NO_SYNC": "1"}
     return {
         "task": "evaluate",
         "nonce": secrets.token_hex(16),
@@ -88,7 +87,7 @@ def evaluation_header(job: Job, paths: Paths, who: Identity, base: Mapping[str, 
         "requirements": job.requirements,
         "limits": job.limits,
         "report_limit": REPORT_LIMIT,
-        "env": {**submission_environment(paths, base), **offline, **dict(job.env)},
+        "env": {**submission_environment(paths, base), "UV_OFFLINE": "1", **dict(job.env)},
     }
 
 

@@ -50,10 +50,10 @@ def endless_file(folder: Path) -> None:
         blob.truncate(5 << 30)
 
 
-def endless_requirements(folder: Path) -> None:
-    """Make requirements of 5 GB."""
+def large_requirements(folder: Path) -> None:
+    """Make requirements far beyond the size limit, though not beyond the memory of this machine."""
     with (folder / "requirements.txt").open("wb") as blob:
-        blob.truncate(5 << 30)
+        blob.truncate(200 << 20)
 
 
 def bottomless_folders(folder: Path) -> None:
@@ -94,7 +94,7 @@ BUILDERS: Mapping[str, Callable[[Path], None]] = {
         unix_socket,
         too_many_files,
         endless_file,
-        endless_requirements,
+        large_requirements,
         bottomless_folders,
         odd_names,
         set_id_bits,

@@ -76,12 +76,11 @@ def run_plainly(case: Case, image: str, toolchain: str, folder: Path) -> PlainRu
 
 
 def _lay_out(problem: ProblemConfig, submission: Path, workspace: Path) -> None:
-    shutil.copytree(submission, workspace, ignore_dangling_symlinks=True)
-    for name in ("pytest.ini",):
-        # Links at the top are kept by copies that know only files; this is where the write goes through.
-        if (submission / name).is_symlink():
-            (workspace / name).unlink(missing_ok=True)
-            (workspace / name).symlink_to((submission / name).readlink())
+    shutil.copytree(submission, workspace)
+    # The seeds use the folder of the submission itself where they can: there the write below goes through a link.
+    if (submission / "pytest.ini").is_symlink():
+        (workspace / "pytest.ini").unlink()
+        (workspace / "pytest.ini").symlink_to((submission / "pytest.ini").readlink())
     shutil.copytree(problem.tests, workspace / "tests", dirs_exist_ok=True)
     (workspace / "tests" / "assets").mkdir(exist_ok=True)
     for name, path in problem.static_assets.items():
@@ -95,7 +94,7 @@ def _start(image: str, toolchain: str, workspace: Path) -> "subprocess.Completed
         archive.add(workspace, ".")
     limits = ("--memory=512m", "--memory-swap=512m", "--pids-limit=96", "--network=none", "--cap-drop=ALL")
     place = ("--tmpfs", f"/workspace:rw,exec,size=64m,uid={USER},gid={USER}", "--tmpfs", "/tmp:rw,size=64m,mode=1777")
-    settings = ("-e", "HOME=/tmp/home", "-e", f"SCBENCH_ASSETS_DIR=/workspace/tests/assets")
+    settings = ("-e", "HOME=/tmp/home", "-e", "SCBENCH_ASSETS_DIR=/workspace/tests/assets")
     settings += ("-e", "SCBENCH_ASSET_WORDS=/workspace/tests/assets/words", "--user", f"{USER}:{USER}")
     mount = ("--mount", f"type=volume,source={toolchain},target=/opt/scbench,readonly")
     command = ["docker", "run", "--rm", "-i", "--security-opt=no-new-privileges", "--log-driver=none"]

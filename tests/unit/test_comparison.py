@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -18,10 +18,11 @@ from engine.views import compared
 from engine.views.run import load_run
 from tests.madeup import write_run
 
+Between = Callable[..., Comparison]
 HOSTILE = "<script>alert(1)</script>|`\x1b[2J\u202e\n[bold]"
 
 
-def test_of(name: str, status: Status, message: str | None = None) -> TestResult:
+def outcome(name: str, status: Status, message: str | None = None) -> TestResult:
     return TestResult(
         id=name,
         checkpoint="c",
@@ -36,7 +37,7 @@ def test_of(name: str, status: Status, message: str | None = None) -> TestResult
 def line_of(
     name: str, statuses: Mapping[str, Status], fingerprint: str | None = None, **given: object
 ) -> ResultLine:
-    tests = tuple(test_of(test, status) for test, status in statuses.items())
+    tests = tuple(outcome(test, status) for test, status in statuses.items())
     passed, total = tally(tests)
     line = ResultLine(
         run_id="r",
@@ -62,7 +63,7 @@ def broken_line(name: str, kind: BrokenKind, statuses: Mapping[str, Status] | No
 
 
 @pytest.fixture
-def between(tmp_path: Path):  # type: ignore[no-untyped-def]
+def between(tmp_path: Path) -> Between:
     """Compare two made-up runs."""
 
     def compared_runs(before: list[ResultLine], after: list[ResultLine], *ignore: str) -> Comparison:
@@ -79,11 +80,11 @@ def kinds(comparison: Comparison) -> dict[str, str]:
     return {change.line.id: change.kind for change in comparison.changes}
 
 
-def tests_of(comparison: Comparison) -> dict[str, str]:
+def changed_tests(comparison: Comparison) -> dict[str, str]:
     return {test.id: test.kind for change in comparison.changes for test in change.tests}
 
 
-def test_each_evaluation_is_of_one_kind(between) -> None:  # type: ignore[no-untyped-def]
+def test_each_evaluation_is_of_one_kind(between: Between) -> None:
     """Newly failing, fixed, broken, new, gone and unchanged are told apart."""
     comparison = between(
         [
@@ -115,16 +116,16 @@ def test_each_evaluation_is_of_one_kind(between) -> None:  # type: ignore[no-unt
     assert {change.line.id for change in comparison.regressions} == {"worse", "breaks"}
 
 
-def test_each_test_is_of_one_kind(between) -> None:  # type: ignore[no-untyped-def]
+def test_each_test_is_of_one_kind(between: Between) -> None:
     """Tests are compared one by one; skipped is not passed."""
     before: dict[str, Status] = {"a": "passed", "b": "failed", "c": "passed", "d": "passed", "gone": "passed"}
     after: dict[str, Status] = {"a": "failed", "b": "passed", "c": "skipped", "d": "passed", "new": "failed"}
     comparison = between([line_of("e", before, "f")], [line_of("e", after, "g")])
     expected = {"a": "newly_failing", "b": "fixed", "c": "newly_failing", "gone": "gone", "new": "new"}
-    assert tests_of(comparison) == expected
+    assert changed_tests(comparison) == expected
 
 
-def test_a_test_that_fails_is_a_regression_whatever_the_verdict(between) -> None:  # type: ignore[no-untyped-def]
+def test_a_test_that_fails_is_a_regression_whatever_the_verdict(between: Between) -> None:
     """A policy that looks away does not hide a test that was passed before."""
     comparison = between(
         [line_of("e", {"a": "passed", "b": "failed"}, "f")],
@@ -134,15 +135,15 @@ def test_a_test_that_fails_is_a_regression_whatever_the_verdict(between) -> None
     assert len(comparison.regressions) == 1
 
 
-def test_a_difference_without_a_change_is_flaky(between) -> None:  # type: ignore[no-untyped-def]
+def test_a_difference_without_a_change_is_flaky(between: Between) -> None:
     """With one fingerprint nothing can have become worse."""
     comparison = between([line_of("e", {"a": "passed"}, "f")], [line_of("e", {"a": "failed"}, "f")])
     assert kinds(comparison) == {"e": "flaky"}
-    assert tests_of(comparison) == {"a": "flaky"}
+    assert changed_tests(comparison) == {"a": "flaky"}
     assert not comparison.regressions
 
 
-def test_repeats_that_differ_are_flaky(between) -> None:  # type: ignore[no-untyped-def]
+def test_repeats_that_differ_are_flaky(between: Between) -> None:
     """A test that was undecided in one of the runs is no regression in the other."""
     before = [
         line_of("e", {"a": "passed", "b": "passed"}, "f"),
@@ -153,21 +154,21 @@ def test_repeats_that_differ_are_flaky(between) -> None:  # type: ignore[no-unty
         line_of("e-r2", {"a": "failed", "b": "failed"}, "g"),
     ]
     comparison = between(before, after)
-    assert tests_of(comparison) == {"a": "flaky", "b": "newly_failing"}
+    assert changed_tests(comparison) == {"a": "flaky", "b": "newly_failing"}
 
 
-def test_infrastructure_is_no_regression(between) -> None:  # type: ignore[no-untyped-def]
+def test_infrastructure_is_no_regression(between: Between) -> None:
     """A daemon that went away says nothing about a submission, and tests that it cost are not gone."""
     comparison = between(
         [line_of("e", {"a": "passed", "b": "passed"}, "f")],
         [broken_line("e", BrokenKind.DAEMON_ERROR, {"a": "passed"})],
     )
     assert kinds(comparison) == {"e": "newly_broken"}
-    assert tests_of(comparison) == {}
+    assert changed_tests(comparison) == {}
     assert not comparison.regressions
 
 
-def test_runs_of_other_manifests_are_paired_by_labels(between) -> None:  # type: ignore[no-untyped-def]
+def test_runs_of_other_manifests_are_paired_by_labels(between: Between) -> None:
     """Ids that differ are no obstacle, nor is a label that is to be ignored."""
     before = [line_of("one", {"a": "passed"}, "f", labels={"model": "x", "track": "open"})]
     after = [line_of("two", {"a": "failed"}, "g", labels={"model": "y", "track": "open"})]
@@ -175,7 +176,7 @@ def test_runs_of_other_manifests_are_paired_by_labels(between) -> None:  # type:
     assert kinds(between(before, after)) == {"one": "gone", "two": "new"}
 
 
-def test_both_runs_are_judged_by_one_policy(between) -> None:  # type: ignore[no-untyped-def]
+def test_both_runs_are_judged_by_one_policy(between: Between) -> None:
     """Another policy alone is no change."""
     statuses: dict[str, Status] = {"a": "passed", "b": "failed"}
     lenient = msgspec.structs.replace(
@@ -186,7 +187,7 @@ def test_both_runs_are_judged_by_one_policy(between) -> None:  # type: ignore[no
     assert kinds(between([lenient], [line_of("e", statuses, "f")])) == {"e": "same"}
 
 
-def test_scores_count_repeats_once(between) -> None:  # type: ignore[no-untyped-def]
+def test_scores_count_repeats_once(between: Between) -> None:
     """Five repeats of one evaluation are no more evidence than one."""
     before = [line_of(f"e-r{number}", {"a": "passed"}, "f") for number in range(8)]
     after = [line_of(f"e-r{number}", {"a": "failed"}, "g") for number in range(8)]
@@ -197,7 +198,7 @@ def test_scores_count_repeats_once(between) -> None:  # type: ignore[no-untyped-
 
 
 def test_the_changed_ingredient_is_named() -> None:
-    """One sees which part of the fingerprint made an evaluation run again, with versions where there are any."""
+    """One sees which part of the fingerprint made an evaluation run again, with versions if it has any."""
     old = line_of(
         "e",
         {},
@@ -237,16 +238,14 @@ def test_every_result_is_in_one_pair(before: list[tuple[str, str]], after: list[
 
 
 @pytest.fixture
-def hostile(between) -> Comparison:  # type: ignore[no-untyped-def]
+def hostile(between: Between) -> Comparison:
     """A comparison of runs whose submissions chose every text."""
-    tests = (test_of(HOSTILE, "failed", HOSTILE),)
-    passed = (test_of(HOSTILE, "passed"),)
+    tests = (outcome(HOSTILE, "failed", HOSTILE),)
+    passed = (outcome(HOSTILE, "passed"),)
     labels = {"model": HOSTILE}
     before = line_of("e", {"t": "passed"}, "f", labels=labels, tests=passed)
     after = line_of("e", {"t": "failed"}, "g", labels=labels, tests=tests)
-    comparison = between([before], [after])
-    assert isinstance(comparison, Comparison)
-    return comparison
+    return between([before], [after])
 
 
 def test_hostile_names_in_html(hostile: Comparison) -> None:

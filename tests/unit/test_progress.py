@@ -26,13 +26,7 @@ FLAKY = FlakyTest(id="test_x", file_path="tests/test_c.py", statuses=("failed", 
 
 def console(*, terminal: bool = False) -> ProgressConsole:
     return ProgressConsole(
-        file=io.StringIO(),
-        force_terminal=terminal,
-        width=80,
-        height=24,
-        highlight=False,
-        soft_wrap=True,
-        **given,
+        file=io.StringIO(), force_terminal=terminal, width=80, height=24, highlight=False, soft_wrap=True
     )
 
 

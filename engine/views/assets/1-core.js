@@ -54,7 +54,7 @@ function section(title, ...children) {
 
 function select(label, options, value, change) {
   const entries = options.map(([key, text]) => el("option", { value: key, selected: key === value }, text));
-  return el("label", {}, el("span", {}, label), el("select", { onchange: (event) => change(event.target.value) }, entries));
+  return el("label", {}, el("span", {}, label), el("select", { "aria-label": label, onchange: (event) => change(event.target.value) }, entries));
 }
 
 function say(text) {

@@ -86,7 +86,7 @@ const secondsColumn = { key: "seconds", title: "time", kind: "number", value: (r
 function identityColumns() {
   const labels = data.labels.map((name, index) => ({ key: `label.${name}`, title: name, value: (row) => row.labels[index] }));
   return [
-    { key: "problem", title: "problem", value: (row) => row.problem, cell: (row) => link("evaluation", { id: row.id }, row.problem) },
+    { key: "problem", title: "problem", value: (row) => row.problem, cell: (row) => link("evaluation", { ...filterParams(), id: row.id }, row.problem) },
     { key: "checkpoint", title: "checkpoint", value: (row) => row.checkpoint },
     ...labels,
   ];

@@ -101,7 +101,7 @@ function slotPlot(attempts, length) {
   const make = () => ({
     traces,
     layout: { xaxis: { title: { text: name } }, yaxis: { title: { text: "slot" }, range: [slots + 0.6, 0.4], dtick: Math.ceil(slots / 20), showgrid: false } },
-    click: (point) => go("evaluation", { id: data.rows[point.customdata].id }),
+    click: (point) => go("evaluation", { ...filterParams(), id: data.rows[point.customdata].id }),
   });
   return plot("Time line of slots; the lists below have the slowest", Math.min(700, 110 + 24 * slots), make);
 }
@@ -164,7 +164,7 @@ function slowTests(rows) {
     sort: "-ms",
     size: 20,
     columns: [
-      { key: "test", title: "test", value: (one) => one.name, cell: (one) => link("evaluation", { id: one.row.id, "tests.q": one.id }, one.name, { class: "code" }) },
+      { key: "test", title: "test", value: (one) => one.name, cell: (one) => link("evaluation", { ...filterParams(), id: one.row.id, "tests.q": one.id }, one.name, { class: "code" }) },
       { key: "of", title: "evaluation", value: (one) => nameOf(one.row) },
       { key: "ms", title: "time", kind: "number", value: (one) => one.ms, cell: (one) => seconds(one.ms / 1000) },
     ],

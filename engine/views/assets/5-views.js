@@ -102,7 +102,7 @@ function heatTable(by, names, columns, cells) {
   });
 }
 
-const rowsAddress = (rows) => (rows.length === 1 ? address("evaluation", { id: rows[0].id }) : address("evaluations", { ...filterParams(), ...commonFilters(rows) }));
+const rowsAddress = (rows) => (rows.length === 1 ? address("evaluation", { ...filterParams(), id: rows[0].id }) : address("evaluations", { ...filterParams(), ...commonFilters(rows) }));
 
 function commonFilters(rows) {
   const names = ["problem", "checkpoint", ...data.labels].filter((name) => new Set(rows.map((row) => labelOf(row, name))).size === 1);
@@ -163,7 +163,7 @@ function regressionTable(rows) {
     size: 20,
     empty: "Nothing that passed at one checkpoint failed at the next.",
     columns: [
-      { key: "of", title: "evaluation", value: (one) => nameOf(one.row), cell: (one) => link("evaluation", { id: one.row.id }, nameOf(one.row)) },
+      { key: "of", title: "evaluation", value: (one) => nameOf(one.row), cell: (one) => link("evaluation", { ...filterParams(), id: one.row.id }, nameOf(one.row)) },
       { key: "number", title: "lost", kind: "number", value: (one) => one.broke.length, cell: (one) => count(one.broke.length) },
       { key: "tests", title: "tests", cell: (one) => el("span", { class: "code" }, one.broke.slice(0, 3).map((test) => testOf(test).id).join(", ") + (one.broke.length > 3 ? `, and ${one.broke.length - 3} more` : "")) },
     ],

@@ -27,7 +27,7 @@ function neighbours(row) {
   const same = data.rows.filter((one) => one.problem === row.problem && JSON.stringify(one.labels) === JSON.stringify(row.labels));
   const steps = order.flatMap((name) => same.filter((one) => one.checkpoint === name));
   const others = data.rows.filter((one) => one.problem === row.problem && one.checkpoint === row.checkpoint && !same.includes(one));
-  const items = (rows, name) => rows.slice(0, 40).map((one) => (one === row ? el("b", { "aria-current": "true" }, name(one)) : link("evaluation", { id: one.id }, name(one), { class: one.verdict })));
+  const items = (rows, name) => rows.slice(0, 40).map((one) => (one === row ? el("b", { "aria-current": "true" }, name(one)) : link("evaluation", { ...filterParams(), id: one.id }, name(one), { class: one.verdict })));
   return el(
     "div",
     { class: "neighbours" },

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-# What runs inside a sandbox is written without types.
+# By name, because what stands in for the grader's line here is not of its type.
 frames = importlib.import_module("engine.inside.frames")
 grader = importlib.import_module("engine.inside.grader")
 
@@ -35,4 +35,4 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the grader's plugins."""
     line = Line(os.environ["CHANNEL"])
     config.pluginmanager.register(grader.Reporter(line))
-    config.pluginmanager.register(grader.guard_session_end(pytest, line))
+    config.pluginmanager.register(grader.guard_session_end(line))

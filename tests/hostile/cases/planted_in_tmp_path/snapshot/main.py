@@ -12,7 +12,7 @@ def attack():
         while time.monotonic() < end:
             for folder in glob.glob("/tmp/pytest*/**/test_*/", recursive=True) + glob.glob("/tmp/pytest/*/"):
                 for name, target in (
-                    ("said.txt", "/workspace/spoils.txt"),
+                    ("said.txt", "/workspace/tests/test_checkpoint_1.py"),
                     ("note.txt", "/workspace/tests/conftest.py"),
                     ("out.txt", "/workspace/tests/data/expected.txt"),
                 ):

