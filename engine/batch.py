@@ -46,6 +46,10 @@ from engine.window import Limit, Order
 from engine.work import Ending, SchedulerEvent, SchedulerSettings, Work
 
 STREAM_SIZE = 64
+# The exit code of a run that was stopped before its end, as shells have it for SIGINT.
+INTERRUPTED = 130
+# Seconds that a reader who is in the way of a quick end still gets.
+LAST_WORDS = 1.0
 Lines = AsyncIterable[Evaluation | BadLine]
 OnProgress = Callable[[Evaluation, Progress], None]
 
@@ -106,17 +110,29 @@ class Batch:
         self._earlier = JournalState()
         self.directory = self._open_directory()
         self._recorder = PlanRecorder(self.directory.run_id)
-        self._narrator = Narrator(self.directory, manifest.policy, with_tests=options.with_tests)
+        self._narrator = Narrator(
+            self.directory,
+            manifest.policy,
+            with_tests=options.with_tests,
+            earlier=self._earlier.records,
+        )
         self._narrator.counts = self._kept_counts()
         self._scheduler: Scheduler[Evaluation, Outcome] | None = None
         self._bad_lines = 0
+        # What it exits with because it was stopped; whether to wait for nobody any more.
+        self._stopped_with: int | None = None
+        self._hurried = False
+        # The wait for readers: to come, and to take what they are told.
+        self._opening: anyio.CancelScope | None = None
+        self._telling: anyio.CancelScope | None = None
 
     def _open_directory(self) -> RunDirectory:
         output = self.options.output or Path(self.manifest.output)
         if self.options.resume is None:
             return RunDirectory.create(output, self.options.run_id)
         directory = RunDirectory.find(output, self.options.resume)
-        self._earlier = replay(directory.journal)
+        if directory.journal.exists():
+            self._earlier = replay(directory.journal)
         if self._lines is None and not self.options.force:
             ids = (evaluation.id for evaluation in expand(self.manifest, self.options.select))
             refuse_changed_plan(self._earlier, ids, None)
@@ -141,15 +157,26 @@ class Batch:
         """How many evaluations are under way."""
         return self._scheduler.running if self._scheduler else 0
 
-    def drain(self) -> None:
-        """Start nothing more; what runs may finish."""
+    def drain(self, exit_code: int = INTERRUPTED) -> None:
+        """Start nothing more; what runs may finish. The exit code of the run is that of the first call."""
+        self._stopped_with = self._stopped_with or exit_code
+        if self._opening is not None:
+            self._opening.cancel()
         if self._scheduler is not None:
             self._scheduler.drain()
 
-    def cancel(self) -> None:
+    def cancel(self, exit_code: int = INTERRUPTED) -> None:
         """End everything now."""
+        self.drain(exit_code)
+        self._hurried = True
+        if self._telling is not None:
+            self._telling.deadline = anyio.current_time() + LAST_WORDS
         if self._scheduler is not None:
             self._scheduler.cancel()
+
+    def cancel_evaluation(self, evaluation_id: str) -> bool:
+        """End one evaluation that runs or waits, and let the others go on; False if there is none such."""
+        return self._scheduler is not None and self._scheduler.cancel_item(evaluation_id)
 
     async def run(self, sinks: Sequence[Sink] = ()) -> Summary:
         """Run everything; what is left is a complete run directory, whatever happened."""
@@ -163,6 +190,9 @@ class Batch:
                 workshops[name] = Workshop.of(sandbox, self.manifest.concurrency.prepare)
             journal = await anyio.to_thread.run_sync(Journal.open, self.directory.journal)
             stack.push_async_callback(journal.aclose)
+            if self._earlier.sessions:
+                # A session that was killed may have left half a line, or none, of what its journal has.
+                await anyio.to_thread.run_sync(self._project_results)
             outputs = [*sinks, *await self._open_sinks(stack)]
             ending = await self._schedule(workshops, journal, outputs, started)
         await anyio.to_thread.run_sync(self._project_results)
@@ -179,10 +209,14 @@ class Batch:
 
     async def _open_sinks(self, stack: contextlib.AsyncExitStack) -> list[Sink]:
         sinks: list[Sink] = []
-        for target in (str(self.directory.results), *self.options.jsonl):
-            sink = JsonLines(await open_output(target), JsonLinesSettings(content="results"))
-            stack.push_async_callback(sink.aclose)
-            sinks.append(sink)
+        # A pipe waits for its reader, who may never come.
+        with anyio.CancelScope() as self._opening:
+            if self._stopped_with is not None:
+                self._opening.cancel()
+            for target in (str(self.directory.results), *self.options.jsonl):
+                sink = JsonLines(await open_output(target), JsonLinesSettings(content="results"))
+                stack.push_async_callback(sink.aclose)
+                sinks.append(sink)
         return sinks
 
     async def _schedule(
@@ -194,13 +228,17 @@ class Batch:
             memory = self._memory(stack)
             executor = Executor(workshops, memory, self._on_progress, self.options.rerun_failing)
             self._scheduler = self._make_scheduler(executor, level, send, memory.durations)
+            if self._stopped_with is not None:
+                self._scheduler.drain()
+            # Closed after the group: who still wants to tell something when writing has failed is cancelled.
+            stack.enter_context(receive)
             group = await stack.enter_async_context(anyio.create_task_group())
-            group.start_soon(self._write_events, receive, journal, sinks)
+            group.start_soon(self._write_events, receive, journal, list(sinks))
             await send.send(self._narrator.started(self.manifest.name, resumed=self._earlier.sessions > 0))
             for warning in self.manifest.warnings:
                 await send.send(self._warning("manifest", warning))
             async with anyio.create_task_group() as monitors:
-                monitors.start_soon(self._watch, tuple(workshops.values()), level, send)
+                monitors.start_soon(self._watch, self._watched(workshops, executor), level, send)
                 digests = await self._known_digests(workshops)
                 ending = await self._scheduler.run(self._evaluations(send, executor, digests))
                 monitors.cancel_scope.cancel()
@@ -280,9 +318,10 @@ class Batch:
         known: dict[tuple[str, str], str] = {}
         for name, workshop in workshops.items():
             for image in images:
-                digest = await workshop.sandbox.known_digest(image)
-                if digest is not None:
-                    known[name, image] = digest
+                with anyio.move_on_after(throttle.PATIENCE):
+                    digest = await workshop.sandbox.known_digest(image)
+                    if digest is not None:
+                        known[name, image] = digest
         return known
 
     def _evaluations(
@@ -314,8 +353,16 @@ class Batch:
         environment = msgspec.structs.replace(evaluation.environment, sandbox=sandbox)
         return msgspec.structs.replace(evaluation, environment=environment)
 
+    def _watched(self, workshops: dict[str, Workshop], executor: Executor) -> throttle.Watched:
+        return throttle.Watched(
+            sandboxes=tuple(workshop.sandbox for workshop in workshops.values()),
+            output=self.directory.path,
+            running=lambda: self.running,
+            on_silence=executor.note_silence,
+        )
+
     async def _watch(
-        self, shops: tuple[Workshop, ...], level: admission.Admission, send: MemoryObjectSendStream[Event]
+        self, watched: throttle.Watched, level: admission.Admission, send: MemoryObjectSendStream[Event]
     ) -> None:
         async def changed(now: admission.Admission) -> None:
             if self._scheduler is not None:
@@ -326,24 +373,32 @@ class Batch:
                 )
             )
 
-        sandboxes = tuple(shop.sandbox for shop in shops)
-        await throttle.watch(sandboxes, self.directory.path, level, changed)
+        await throttle.watch(watched, level, changed)
 
     async def _write_events(
-        self, receive: MemoryObjectReceiveStream[Event], journal: Journal, sinks: Sequence[Sink]
+        self, receive: MemoryObjectReceiveStream[Event], journal: Journal, sinks: list[Sink]
     ) -> None:
         """Write what has piled up in one go: the journal first, so that nobody hears of what may be lost."""
-        async with receive:
-            async for first in receive:
-                events = [first]
-                with contextlib.suppress(anyio.WouldBlock, anyio.EndOfStream):
-                    while len(events) < STREAM_SIZE:
-                        events.append(receive.receive_nowait())
-                await anyio.to_thread.run_sync(self._narrator.write_files)
-                await journal.append((*self._recorder.take(), *events))
-                for sink in sinks:
-                    if not await sink.write(events):
-                        self.drain()
+        async for first in receive:
+            events = [first]
+            with contextlib.suppress(anyio.WouldBlock, anyio.EndOfStream):
+                while len(events) < STREAM_SIZE:
+                    events.append(receive.receive_nowait())
+            await anyio.to_thread.run_sync(self._narrator.write_files, self._narrator.take_unwritten())
+            await journal.append((*self._recorder.take(), *events))
+            for sink in tuple(sinks):
+                if not await self._tell(sink, events):
+                    sinks.remove(sink)
+
+    async def _tell(self, sink: Sink, events: list[Event]) -> bool:
+        """Write to one sink; False where a reader is too slow for an end that must be quick."""
+        with anyio.CancelScope() as scope:
+            self._telling = scope
+            if self._hurried:
+                scope.deadline = anyio.current_time() + LAST_WORDS
+            if not await sink.write(events):
+                self.drain()
+        return not scope.cancelled_caught
 
     def _warning(self, name: str, message: str) -> WarningGiven:
         return WarningGiven(run_id=self.directory.run_id, name=name, message=message)
@@ -352,7 +407,9 @@ class Batch:
         write_results(self.directory.journal, replay(self.directory.journal), self.directory.results)
 
     def _exit_code(self, ending: Ending) -> int:
-        """Return the first of spec's exit codes that holds; a signal's own code is the command's matter."""
+        """Return the first of the documented exit codes that holds."""
+        if self._stopped_with is not None:
+            return self._stopped_with
         if ending.name == "deadline":
             return 124
         if self._bad_lines:
@@ -396,9 +453,14 @@ class _Relay:
         """Nothing to let go of."""
 
 
-async def run_batch(manifest: str | Path, options: BatchOptions = AS_THE_MANIFEST_SAYS) -> AsyncIterator[Event]:
-    """Run a manifest and yield what happens; leaving the loop ends the run and cleans up."""
-    batch = Batch(load_manifests([Path(manifest)]), options)
+async def run_batch(
+    manifest: str | Path | Batch, options: BatchOptions = AS_THE_MANIFEST_SAYS
+) -> AsyncIterator[Event]:
+    """Run a manifest and yield what happens; leaving the loop ends the run and cleans up.
+
+    Whoever wants to stop the run or one of its evaluations meanwhile makes the `Batch` and hands it over.
+    """
+    batch = manifest if isinstance(manifest, Batch) else Batch(load_manifests([Path(manifest)]), options)
     send, receive = anyio.create_memory_object_stream[Event](STREAM_SIZE)
 
     async def drive() -> None:

@@ -102,7 +102,8 @@ def _machine(board: Board, machine: Machine) -> Text:
     if machine.memory_free is not None:
         told += f", {machine.memory_free:.0%} of memory free"
     if board.draining is not None:
-        return _line(f"{told}; nothing more is started, {board.draining.hint}", "yellow")
+        hint = f", {board.draining.hint}" if board.draining.hint else ""
+        return _line(f"nothing more is started{hint}; {told}", "yellow")
     admission = board.admission
     if admission is None:
         return _line(told, "dim")

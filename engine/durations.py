@@ -1,5 +1,6 @@
 """How long evaluations took before, to start long ones first and to estimate the end."""
 
+import contextlib
 import sqlite3
 from pathlib import Path
 from typing import Self
@@ -24,9 +25,13 @@ class Durations:
     def get(self, evaluation_id: str) -> float | None:
         """Tell how long an evaluation took the last time it ran."""
         query = "select seconds from durations where id = ?"
-        row = self._database.execute(query, (evaluation_id,)).fetchone()
+        try:
+            row = self._database.execute(query, (evaluation_id,)).fetchone()
+        except sqlite3.Error:
+            return None
         return None if row is None else float(row[0])
 
     def put(self, evaluation_id: str, seconds: float) -> None:
-        """Remember how long an evaluation took."""
-        self._database.execute("replace into durations values (?, ?)", (evaluation_id, seconds))
+        """Remember how long an evaluation took; a full disk costs only that."""
+        with contextlib.suppress(sqlite3.Error):
+            self._database.execute("replace into durations values (?, ?)", (evaluation_id, seconds))

@@ -1,5 +1,8 @@
 """One evaluation as the scheduler sees it: answered from the store where nothing has changed, else run."""
 
+import contextlib
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -70,6 +73,11 @@ class Executor:
         self._problems: dict[str, ProblemConfig] = {}
         # Found while the plan was read ahead; no more than the scheduler's window.
         self._answers: dict[str, Outcome] = {}
+        self._silent_at = -math.inf
+
+    def note_silence(self) -> None:
+        """Take note that the daemon does not answer just now."""
+        self._silent_at = time.monotonic()
 
     def foresee(
         self, evaluations: Iterable[Evaluation], digests: Mapping[tuple[str, str], str]
@@ -80,15 +88,17 @@ class Executor:
             digest = digests.get((environment.sandbox, environment.image))
             if digest is not None:
                 locks = self._workshops[environment.sandbox].preparer.locks
-                found = self._find(evaluation, self._load_problem(evaluation.problem_path), digest, locks)
-                if isinstance(found, Outcome):
-                    self._answers[evaluation.id] = found
+                # What cannot be read now is told when its turn comes.
+                with contextlib.suppress(OSError):
+                    found = self._find(evaluation, self._load_problem(evaluation.problem_path), digest, locks)
+                    if isinstance(found, Outcome):
+                        self._answers[evaluation.id] = found
             yield evaluation
 
     async def execute(self, evaluation: Evaluation, _attempt: Attempt) -> Outcome:
         """Answer from the store or run; equal evaluations at the same time run once."""
         answer = self._answers.pop(evaluation.id, None)
-        if answer is not None:
+        if answer is not None and not self._rerun_failing:
             return answer
         problem = await anyio.to_thread.run_sync(self._load_problem, evaluation.problem_path)
         runner = PytestRunner(
@@ -100,13 +110,14 @@ class Executor:
         )
         workshop = self._workshops[evaluation.environment.sandbox]
         known = await self._look_up(evaluation, problem, workshop)
-        if isinstance(known, Outcome):
-            return known
-        if known is None:
-            return await self._run(evaluation, runner, workshop)
-        async with self._in_flight.sole(known):
-            again = await self._look_up(evaluation, problem, workshop)
-            return again if isinstance(again, Outcome) else await self._run(evaluation, runner, workshop)
+        if isinstance(known, StoreKey):
+            async with self._in_flight.sole(known):
+                again = await self._look_up(evaluation, problem, workshop)
+                outcome = again if isinstance(again, Outcome) else await self._run(evaluation, runner, workshop)
+        else:
+            outcome = known or await self._run(evaluation, runner, workshop)
+        flaky = await self._run_failing_again(evaluation, runner, workshop, outcome.evaluated.results)
+        return msgspec.structs.replace(outcome, flaky=flaky)
 
     async def _look_up(
         self, evaluation: Evaluation, problem: ProblemConfig, workshop: Workshop
@@ -147,26 +158,35 @@ class Executor:
         return key, taken.ingredients
 
     async def _run(self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop) -> Outcome:
+        started = time.monotonic()
         evaluated = await runner.evaluate(
             workshop, lambda progress: self._on_progress(evaluation, progress), evaluation.id
         )
         results = evaluated.results
         if results.broken is not None:
-            silent = results.broken.kind is BrokenKind.DAEMON_ERROR and await _is_silent(workshop)
-            return Outcome(evaluated=evaluated, silent=silent)
+            return await self._without_verdict(evaluated, workshop, was_silent=self._silent_at >= started)
         versions = _versions(results)
         key, ingredients = await anyio.to_thread.run_sync(self._key, evaluation, versions, runner.problem)
         await anyio.to_thread.run_sync(self._memory.store.put, key, results)
         self._memory.durations.put(evaluation.id, results.timings.get("run", results.duration))
-        flaky = await self._run_failing_again(evaluation, runner, workshop, results)
-        return Outcome(
-            evaluated=evaluated, fingerprint=key.fingerprint, ingredients=ingredients, flaky=flaky
-        )
+        return Outcome(evaluated=evaluated, fingerprint=key.fingerprint, ingredients=ingredients)
+
+    async def _without_verdict(
+        self, evaluated: Evaluated, workshop: Workshop, *, was_silent: bool
+    ) -> Outcome:
+        broken = evaluated.results.broken
+        if broken is not None and broken.kind is BrokenKind.DAEMON_ERROR:
+            return Outcome(evaluated=evaluated, silent=was_silent or await _is_silent(workshop))
+        # A time limit goes on while nothing can be heard: that is no more its fault than a crowd is.
+        starved = evaluated.starved or was_silent
+        return Outcome(evaluated=msgspec.structs.replace(evaluated, starved=starved))
 
     async def _run_failing_again(
         self, evaluation: Evaluation, runner: PytestRunner, workshop: Workshop, results: CorrectnessResults
     ) -> tuple[FlakyTest, ...]:
         """Run what did not pass again, in fresh containers; the verdict stays that of the first run."""
+        if results.broken is not None or not self._rerun_failing:
+            return ()
         first = {f"{test.file_path}::{test.id}": test for test in results.tests}
         failing = tuple(name for name, test in first.items() if test.status in ("failed", "error"))
         seen: dict[str, list[Status | None]] = {name: [first[name].status] for name in failing}

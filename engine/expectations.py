@@ -3,10 +3,9 @@
 Python seeds its hashes at random in each process, so two collections that agree do not depend on them.
 """
 
+import contextlib
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 
 import anyio
@@ -14,6 +13,7 @@ import anyio.to_thread
 import msgspec
 
 from engine.integrity import expected_ids
+from engine.locks import write_whole
 from engine.results import Broken, BrokenKind, Fault
 from engine.sandbox import Job, Progress, Run, Sandbox
 
@@ -56,24 +56,27 @@ class Expectations:
         self._known: dict[str, Expectation] = {}
         self._in_flight: dict[str, anyio.Lock] = {}
 
-    async def of(self, collecting: Job) -> Expectation:
+    async def of(self, collecting: Job) -> Expectation | Broken:
         """Return what to expect of a job's tests; the job itself must have no submission."""
         if collecting.mode == "uvx":
             return UNKNOWN
         key = _key(collecting)
         async with self._in_flight.setdefault(key, anyio.Lock()):
             if key not in self._known:
-                found = await anyio.to_thread.run_sync(self._read, key)
-                found = found or await self._collect(collecting, key)
-                if found is None:
-                    return UNKNOWN  # not kept: the next time may tell
+                kept = await anyio.to_thread.run_sync(self._read, key)
+                found = kept or await self._collect(collecting, key)
+                if isinstance(found, Broken) or found is UNKNOWN:
+                    return found  # not kept: the next time may tell
                 self._known[key] = found
         return self._known[key]
 
-    async def _collect(self, job: Job, key: str) -> Expectation | None:
+    async def _collect(self, job: Job, key: str) -> Expectation | Broken:
         runs = [await self._sandbox.run(job, _ignore) for _ in range(2)]
+        for run in runs:
+            if run.broken is not None and run.broken.kind is BrokenKind.DAEMON_ERROR:
+                return run.broken  # a verdict without expectations would be a weaker one
         if any(_is_infrastructure(run) for run in runs):
-            return None
+            return UNKNOWN
         failed = all(run.end is not None and run.end.exit_code not in (0, 5) for run in runs)
         errors = errors_of(runs[0]) if failed else ()
         found = Expectation(ids=expected_ids(runs), needs_submission=failed, errors=errors)
@@ -87,11 +90,10 @@ class Expectations:
             return None
 
     def _write(self, key: str, found: Expectation) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=self._folder)
-        with os.fdopen(descriptor, "wb") as target:
-            target.write(msgspec.json.encode(found))
-        Path(temporary).replace(self._folder / f"{key}.json")
+        # A full disk costs only that it is found out again.
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._folder / f"{key}.json", msgspec.json.encode(found))
 
 
 def _is_infrastructure(run: Run) -> bool:

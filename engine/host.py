@@ -66,5 +66,13 @@ def disk_free(path: Path) -> int | None:
         return None
 
 
+def disk_size(path: Path) -> int | None:
+    """Tell how large the disk is that a folder lies on. Blocks."""
+    try:
+        return shutil.disk_usage(path).total
+    except OSError:
+        return None
+
+
 def _bytes(field: str) -> int:
     return int(field.split(maxsplit=1)[0]) * 1024

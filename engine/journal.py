@@ -110,7 +110,9 @@ class Journal:
 
     async def aclose(self) -> None:
         """Close the journal with everything on the disk."""
-        await anyio.to_thread.run_sync(self._close)
+        # Also when the run is being cancelled, or nobody could go on with it before this process ends.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close)
 
     def _write(self, data: bytes, durable: bool) -> None:
         try:

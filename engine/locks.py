@@ -1,5 +1,6 @@
 """What was prepared under every key, with exact versions, so that making it again gives the same."""
 
+import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -29,18 +30,27 @@ class Locks:
         return self._read[key]
 
     def write(self, prepared: Prepared) -> None:
-        """Record what was prepared, unless that is already known."""
+        """Record what was prepared, unless that is already known; a full disk costs only the record."""
         path = self._path(prepared.key)
-        if path.exists():
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=self._folder)
-        with os.fdopen(descriptor, "wb") as target:
-            target.write(msgspec.json.encode(prepared))
-        Path(temporary).replace(path)
+        with contextlib.suppress(OSError):
+            if not path.exists():
+                self._folder.mkdir(parents=True, exist_ok=True)
+                write_whole(path, msgspec.json.encode(prepared))
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}.json"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file so that others see all of it or nothing."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            target.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
 
 
 def constraints(prepared: Prepared) -> str:

@@ -1,6 +1,8 @@
 """From what the scheduler says to what the world is told: events, result lines, counts, files."""
 
 import importlib.metadata
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -19,21 +21,34 @@ from engine.events import (
 )
 from engine.execution import Outcome
 from engine.grading import judge
+from engine.journal import ResultRecord
 from engine.results import Verdict
 from engine.retries import Retry
 from engine.rundirectory import RunDirectory
 from engine.work import Draining, Ending, Finished, Retried, SchedulerEvent, Started
 
 
+Untold = tuple[ResultLine, Finished[Evaluation, Outcome]]
+
+
 class Narrator:
     """Tells one run: every scheduler event as a public one, with the files that belong to it written."""
 
-    def __init__(self, directory: RunDirectory, policy: str, *, with_tests: bool) -> None:
+    def __init__(
+        self,
+        directory: RunDirectory,
+        policy: str,
+        *,
+        with_tests: bool,
+        earlier: Mapping[str, ResultRecord] = MappingProxyType({}),
+    ) -> None:
         self._directory = directory
         self._policy = policy
         self._with_tests = with_tests
+        # What earlier sessions have told already.
+        self._earlier = earlier
         self.counts = RunCounts()
-        self._unwritten: list[tuple[ResultLine, Finished[Evaluation, Outcome]]] = []
+        self._unwritten: list[Untold] = []
 
     def started(self, name: str, *, resumed: bool) -> RunStarted:
         """Tell that a session begins."""
@@ -55,9 +70,13 @@ class Narrator:
             exit_code=exit_code,
         )
 
-    def write_files(self) -> None:
-        """Write the folders of evaluations that were told of since the last time. Blocks."""
+    def take_unwritten(self) -> list[Untold]:
+        """Take the evaluations that were told of since the last time; their folders are yet to be written."""
         unwritten, self._unwritten = self._unwritten, []
+        return unwritten
+
+    def write_files(self, unwritten: list[Untold]) -> None:
+        """Write the folders of evaluations. Blocks."""
         for line, event in unwritten:
             evaluated = event.outcome.evaluated
             self._directory.write_request(line.id, event.item)
@@ -124,6 +143,7 @@ class Narrator:
 
     def _line(self, event: Finished[Evaluation, Outcome]) -> ResultLine:
         item, results = event.item, event.outcome.evaluated.results
+        earlier = self._earlier.get(item.id)
         return ResultLine(
             run_id=self._directory.run_id,
             id=item.id,
@@ -148,6 +168,7 @@ class Narrator:
             integrity=results.integrity,
             tests=results.tests,
             attempt=event.attempt.number,
+            supersedes=earlier.attempt if earlier is not None else None,
         )
 
     def _count(self, line: ResultLine) -> None:

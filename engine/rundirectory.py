@@ -49,7 +49,8 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
                 raise UserError(f"there is no run in {output}")
             return cls(path=found[-1].parent, run_id=found[-1].parent.name)
         for path in (output / run, Path(run)):
-            if (path / "events.jsonl").is_file():
+            # Killed before its first event, a run has a folder and no journal yet.
+            if (path / "events.jsonl").is_file() or (path / "evaluations").is_dir():
                 return cls(path=path, run_id=path.resolve().name)
         raise UserError(f"there is no run {run} in {output}")
 
@@ -71,8 +72,12 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
         """Keep the manifests as they were resolved."""
         yaml = YAML(typ="safe", pure=True)
         yaml.default_flow_style = False
-        with (self.path / "manifest.yaml").open("w", encoding="utf-8") as target:
-            yaml.dump_all(trees, target)
+        path = self.path / "manifest.yaml"
+        try:
+            with path.open("w", encoding="utf-8") as target:
+                yaml.dump_all(trees, target)
+        except OSError as error:
+            raise OutputUnwritable(str(path), error) from error
 
     def write_request(self, evaluation_id: str, request: object) -> None:
         """Keep what was asked for, so that one evaluation can be repeated. Blocks."""
@@ -109,4 +114,8 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
     def write_summary(self, summary: object) -> None:
         """Keep the summary of the run."""
         data = msgspec.json.format(msgspec.json.encode(summary), indent=2)
-        (self.path / "summary.json").write_bytes(data + b"\n")
+        path = self.path / "summary.json"
+        try:
+            path.write_bytes(data + b"\n")
+        except OSError as error:
+            raise OutputUnwritable(str(path), error) from error

@@ -115,6 +115,8 @@ class PytestRunner:
             return Evaluated(results=self._unjudged(job, {"prepare": prepared}))
         try:
             expected = await workshop.expectations.of(_collecting(job, ground))
+            if isinstance(expected, Broken):
+                return Evaluated(results=self._unjudged(expected, {"prepare": time.monotonic() - started}))
             if expected.needs_submission:
                 job = msgspec.structs.replace(job, sealed=False)
             if only:

@@ -47,7 +47,7 @@ def binomial_p(better: int, worse: int) -> float:
     """Return how likely a split at least as uneven as this one is by chance."""
     count = better + worse
     tail = sum(comb(count, k) for k in range(min(better, worse) + 1))
-    return min(1.0, 2 * tail / 2**count)
+    return min(1.0, 2 * tail / (1 << count))
 
 
 def score_changes(units: Iterable[Unit]) -> tuple[Change, ...]:

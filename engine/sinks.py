@@ -5,6 +5,7 @@ of structlog's own kind can be put in front, to add or to take away fields. A re
 (`| head`) is no error: `write` says False, and the batch drains. A disk that is full is one.
 """
 
+import errno
 import os
 import stat
 import sys
@@ -158,7 +159,8 @@ class RotatingFile:
 
     async def aclose(self) -> None:
         """Close the file."""
-        await anyio.to_thread.run_sync(self._close)
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._close)
 
     def _write(self, data: bytes) -> None:
         for part in self._parts(data):
@@ -202,9 +204,7 @@ async def open_output(target: str, *, rotate_at: int | None = None) -> LineOutpu
         return Stream(sys.stdout.fileno(), "standard output")
     path = Path(target)
     if await anyio.to_thread.run_sync(_is_stream, path):
-        # Opening a pipe waits for its reader.
-        descriptor = await anyio.to_thread.run_sync(_open_stream, path, abandon_on_cancel=True)
-        return Stream(descriptor, target)
+        return Stream(await _open_stream(path), target)
     return RotatingFile(path, rotate_at=rotate_at)
 
 
@@ -255,8 +255,12 @@ def _is_stream(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _open_stream(path: Path) -> int:
-    try:
-        return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
-    except OSError as error:
-        raise OutputUnwritable(str(path), error) from error
+async def _open_stream(path: Path) -> int:
+    """Open a pipe as soon as it has a reader: in a thread, the wait could not be ended."""
+    while True:
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or not path.is_fifo():
+                raise OutputUnwritable(str(path), error) from error
+        await anyio.sleep(0.05)

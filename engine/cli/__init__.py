@@ -5,6 +5,7 @@ A new command is a file `NAME.py` with a click command called NAME, and a row of
 
 import importlib
 import sys
+import traceback
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -70,8 +71,17 @@ def main() -> None:
         # Raised inside a task group, where it travels in company.
         _, others = group.split(EngineError)
         if others is not None:
-            raise
+            _confess()
         _fail(_first(group))
+    except Exception:  # noqa: BLE001
+        # The outermost edge of all.
+        _confess()
+
+
+def _confess() -> NoReturn:
+    traceback.print_exc()
+    click.echo("scbench: this is a mistake in scbench itself; please report it with the lines above", err=True)
+    sys.exit(EngineError.exit_code)
 
 
 def _fail(error: BaseException) -> NoReturn:

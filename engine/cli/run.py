@@ -1,7 +1,10 @@
 """`scbench run`: run manifests and stream verdicts."""
 
+import contextlib
 import io
+import os
 import signal
+import stat
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +14,8 @@ import anyio.to_thread
 import click
 import msgspec
 from anyio.abc import TaskStatus
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.text import Text
 
 from engine.batch import Batch, BatchOptions, Lines, Summary
 from engine.cli.sources import STANDARD_INPUT, Sources, source_options
@@ -24,6 +28,9 @@ from engine.progress import ProgressMode, ProgressView, open_progress, standard_
 from engine.sources import Given
 from engine.views.formats import write_report
 from engine.views.terminal import render
+
+
+_CHUNK = 1 << 16
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,9 +95,28 @@ def _has_lines() -> bool:
 
 
 async def _standard_input() -> AsyncIterator[bytes]:
-    # A thread that waits for a line that never comes must not hold up the end of the run.
-    while line := await anyio.to_thread.run_sync(sys.stdin.buffer.readline, abandon_on_cancel=True):
-        yield line
+    stream = sys.stdin.buffer
+    # What was read already to see what it is.
+    pending = stream.read1() if isinstance(stream, io.BufferedReader) else b""
+    while True:
+        *lines, pending = pending.split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+        data = await _read_some(stream.fileno())
+        if not data:
+            break
+        pending += data
+    if pending:
+        yield pending
+
+
+async def _read_some(descriptor: int) -> bytes:
+    """Read from a pipe without a thread: one that waits for ever would hold up the end of the program."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISBLK(mode):
+        return await anyio.to_thread.run_sync(os.read, descriptor, _CHUNK)
+    await anyio.wait_readable(descriptor)
+    return os.read(descriptor, _CHUNK)
 
 
 async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, look: Look) -> int:
@@ -100,7 +126,7 @@ async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, l
     progress = open_progress(look.progress, console, verbose=look.verbose, shared=shared)
     batch = Batch(manifest, options, lines, on_progress=progress.on_progress)
     progress.begin(batch.counts)
-    console.print(f"[dim]run {batch.directory.run_id} in {batch.directory.path}[/]")
+    _say(console, Text(f"run {batch.directory.run_id} in {batch.directory.path}", style="dim"))
     signals = Signals(batch)
     async with anyio.create_task_group() as group:
         await group.start(signals.watch)
@@ -112,17 +138,23 @@ async def _run(manifest: Manifest, options: BatchOptions, lines: Lines | None, l
     if not look.quiet:
         await anyio.to_thread.run_sync(_show, batch, summary, console)
     await anyio.to_thread.run_sync(_report, batch, console)
-    return signals.exit_code or summary.exit_code
+    return summary.exit_code
 
 
 def _report(batch: Batch, console: Console) -> None:
     try:
         path = write_report(batch.directory)
-    except EngineError as error:
+    except (EngineError, OSError) as error:
         # The results are complete without it.
-        console.print(f"no report: {error}", highlight=False, markup=False)
+        _say(console, f"no report: {error}")
     else:
-        console.print(f"report: {path}", highlight=False, markup=False, soft_wrap=True)
+        _say(console, f"report: {path}")
+
+
+def _say(console: Console, told: RenderableType) -> None:
+    # A terminal that is gone changes nothing about the results.
+    with contextlib.suppress(OSError):
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
 
 
 async def _count(batch: Batch, progress: ProgressView) -> None:
@@ -139,7 +171,7 @@ class Signals:
 
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
-        self.exit_code: int | None = None
+        self._received = False
 
     async def watch(self, *, task_status: TaskStatus[None]) -> None:
         """Wait for signals until cancelled."""
@@ -147,22 +179,22 @@ class Signals:
         with anyio.open_signal_receiver(*wanted) as received:
             task_status.started()
             async for number in received:
-                if self.exit_code is not None and number != signal.SIGHUP:
-                    self._batch.cancel()
+                if self._received and number != signal.SIGHUP:
+                    self._batch.cancel(128 + number)
                     continue
                 # A terminal that was closed takes nothing with it: what runs is finished and kept.
-                self.exit_code = 128 + number
-                self._batch.drain()
+                self._received = True
+                self._batch.drain(128 + number)
 
 
 def _show(batch: Batch, summary: Summary, console: Console) -> None:
     state = replay(batch.directory.journal)
     lines = results(batch.directory.journal, state)
-    console.print(render(lines))
+    _say(console, render(lines))
     counts = summary.counts
     told = f"{counts.passed} passed, {counts.failed} failed, {counts.broken} broken"
     told += f", {counts.cached} from the store, in {summary.duration:.1f} s"
-    console.print(f"{told}: {summary.path}", markup=False)
+    _say(console, f"{told}: {summary.path}")
     if summary.ending != "completed":
         again = f"scbench run ... --resume {summary.run_id}"
-        console.print(f"The run was {summary.ending}; go on with {again}", markup=False)
+        _say(console, f"The run was {summary.ending}; go on with {again}")

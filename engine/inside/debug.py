@@ -4,11 +4,17 @@ The launcher writes two programs: `shell`, which sets the environment and starts
 `run-tests`, which starts pytest as the grader would. It stays until the engine goes away.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import shlex
+from typing import TYPE_CHECKING
 
 from . import evaluate, frames, grader, processes
+
+if TYPE_CHECKING:
+    from .job import DebugJob, Layout
 
 NAME = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
@@ -23,7 +29,7 @@ exec sh -i
 """
 
 
-def debug(channel, job):
+def debug(channel: frames.Channel, job: DebugJob) -> None:
     """Lay everything out, tell the engine, and wait until it goes."""
     layout = evaluate.lay_out(job)
     evaluate.receive(channel, job, layout)
@@ -37,7 +43,7 @@ def debug(channel, job):
     os._exit(0)
 
 
-def write_programs(job, layout):
+def write_programs(job: DebugJob, layout: Layout) -> None:
     """Write what the person will start; only the grader's group may start the tests."""
     folder = os.path.join(layout["scratch"], "debug")
     os.mkdir(folder)
@@ -61,18 +67,18 @@ def write_programs(job, layout):
         os.chown(tests, 0, job["grader_gid"])
 
 
-def tests_program(job, layout):
+def tests_program(job: DebugJob, layout: Layout) -> str:
     """Return the program that runs pytest with the grader's own arguments."""
     reports = os.path.join(layout["temporary"], "reports")
     python = os.path.join(layout["toolchain"], "tools", "pytest", "bin", "python")
-    command = [python, "-I", "-B", "-m", "pytest", *grader.arguments(job, dict(layout, reports=reports))]
+    command = [python, "-I", "-B", "-m", "pytest", *grader.arguments(job, {**layout, "reports": reports})]
     return '#!/bin/sh\nmkdir -p %s\nexport PYTEST_DISABLE_PLUGIN_AUTOLOAD=1\nexec %s "$@"\n' % (
         shlex.quote(reports),
         " ".join(map(shlex.quote, command)),
     )
 
 
-def write(path, text, mode):
+def write(path: str, text: str, mode: int) -> None:
     """Write one program."""
     with open(path, "w", encoding="utf-8", errors="surrogateescape") as target:
         target.write(text)

@@ -4,6 +4,8 @@ It is root with few capabilities and never runs foreign code itself. When the en
 of its standard input ends the container.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
@@ -14,7 +16,7 @@ from . import debug, evaluate, frames, prepare, processes
 TASKS = {"evaluate": evaluate.evaluate, "prepare": prepare.prepare, "debug": debug.debug}
 
 
-def main():
+def main() -> None:
     """Take the job, do it, end."""
     # Descriptors 0 and 1 become harmless: only the launcher has the stream to the engine.
     channel = frames.Channel(os.dup(0), os.dup(1))
@@ -33,7 +35,7 @@ def main():
     except evaluate.Unprepared as missing:
         channel.send_json(frames.RESULT, {"unprepared": str(missing)})
         os._exit(92)
-    except Exception as error:  # the engine must learn of it, whatever it is
+    except Exception as error:  # noqa: BLE001 - the engine must learn of it, whatever it is
         traceback.print_exc()
         channel.send_json(frames.RESULT, {"error": "%s: %s" % (type(error).__name__, error)})
         os._exit(70)

@@ -92,6 +92,7 @@ class DockerSandbox:
             # Slots are closed after the last container was removed: until then they come back one by one.
             background = anyio.create_task_group()
             sandbox = cls(client, run_id, background)
+            stack.push_async_callback(sandbox._remove_own)
             stack.push_async_callback(sandbox._close_slots)
             await stack.enter_async_context(background)
             yield sandbox
@@ -157,7 +158,7 @@ class DockerSandbox:
         with anyio.move_on_after(300):
             while fillers := await self._client.containers.list(all=True, filters=filters):
                 if all(owner.is_dead(one["Labels"]["scbench.owner"]) for one in fillers):
-                    await self.sweep()
+                    await self._sweep()
                 await anyio.sleep(0.1)
 
     async def _remove_volume(self, volume: str) -> None:
@@ -222,7 +223,8 @@ class DockerSandbox:
         header = evaluation_header(job, PATHS, slot.who, self._image_environment(job.image))
         transcript = Transcript(str(header["nonce"]), on_progress)
         on_progress(Progress(phase="start"))
-        config = evaluation_config(job, slot.who, self._network(job, slot), float(os.cpu_count() or 1))
+        network = self._network(job, slot)
+        config = evaluation_config(job, slot.who, network, float(os.cpu_count() or 1))
         broken: Broken | None = None
         try:
             with anyio.move_on_after(job.limits.evaluation) as scope:
@@ -232,6 +234,9 @@ class DockerSandbox:
                 detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
                 broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
         except DAEMON_ERRORS as error:
+            if _is_about_keeper(error, network):
+                # It went with a daemon that was restarted. Nothing has run yet, and the slot has none now.
+                return await self.run(job, on_progress)
             broken = Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
             if NO_PROGRAM.search(_reason(error)):
                 self._torn.add(volume_name("toolchain", job.toolchain.key))
@@ -330,7 +335,7 @@ class DockerSandbox:
     async def _remove_own(self) -> None:
         """Remove what a slow daemon made after nobody waited for it any more."""
         wanted = json.dumps({"label": [f"scbench.owner={owner.current()}", f"scbench.run={self._run_id}"]})
-        with contextlib.suppress(*DAEMON_ERRORS):
+        with anyio.move_on_after(30, shield=True), contextlib.suppress(*DAEMON_ERRORS):
             for container in await self._client.containers.list(all=True, filters=wanted):
                 await self._delete(container)
 
@@ -363,8 +368,17 @@ class DockerSandbox:
             return await self._client.containers.create(labelled, name=name)
 
     async def _delete(self, container: Any) -> None:
-        with anyio.move_on_after(30, shield=True), contextlib.suppress(*DAEMON_ERRORS):
-            await container.delete(force=True, v=False)
+        """Remove a container, waiting a while for a daemon that is being restarted."""
+        with anyio.move_on_after(30, shield=True):
+            while True:
+                try:
+                    await container.delete(force=True, v=False)
+                except aiodocker.DockerError:
+                    return  # it is gone, or it cannot go: either way the daemon has answered
+                except DAEMON_ERRORS:
+                    await anyio.sleep(0.5)
+                else:
+                    return
 
     def _labels(self) -> dict[str, str]:
         return {"scbench.run": self._run_id, "scbench.owner": owner.current()}
@@ -380,7 +394,17 @@ class DockerSandbox:
 
     async def sweep(self, *, dry_run: bool = False) -> int:
         """Remove the containers of engines that are dead; return how many there were."""
-        found = await self._client.containers.list(all=True, filters=json.dumps({"label": ["scbench.owner"]}))
+        try:
+            return await self._sweep(dry_run=dry_run)
+        except DAEMON_ERRORS as error:
+            raise SandboxUnavailable(
+                f"the Docker daemon does not tell what dead runs left ({_reason(error)})\nTry again later."
+            ) from error
+
+    async def _sweep(self, *, dry_run: bool = False) -> int:
+        with anyio.fail_after(PATIENCE):
+            labelled = json.dumps({"label": ["scbench.owner"]})
+            found = await self._client.containers.list(all=True, filters=labelled)
         dead = [one for one in found if owner.is_dead(one["Labels"]["scbench.owner"])]
         for container in [] if dry_run else dead:
             await self._delete(container)
@@ -457,6 +481,12 @@ def _connector(host: str) -> aiohttp.BaseConnector | None:
 
 def _digest(found: dict[str, Any]) -> str:
     return str((found.get("RepoDigests") or [found["Id"]])[0])
+
+
+def _is_about_keeper(error: Exception, network: str) -> bool:
+    """Tell whether a container did not start because the one that keeps its network is gone."""
+    kind, _, keeper = network.partition(":")
+    return kind == "container" and isinstance(error, aiodocker.DockerError) and keeper in str(error.message)
 
 
 def _uv_did_not_run(output: str) -> bool:

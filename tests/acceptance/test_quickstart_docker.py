@@ -34,7 +34,9 @@ def lines(quickstart: Finished) -> dict[tuple[str, str, str], Line]:
 
 
 @pytest.mark.parametrize(
-    ("problem", "model", "checkpoint", "outcome"), pinned(), ids=lambda part: part if isinstance(part, str) else ""
+    ("problem", "model", "checkpoint", "outcome"),
+    pinned(),
+    ids=lambda part: part if isinstance(part, str) else "",
 )
 def test_samples_get_the_intended_verdicts(
     problem: str,
@@ -58,7 +60,9 @@ def test_every_sample_is_pinned(lines: dict[tuple[str, str, str], Line]) -> None
     assert {(problem, model, checkpoint) for problem, model, checkpoint, _ in pinned()} == set(lines)
 
 
-def test_standard_output_has_results_only(quickstart: Finished, lines: dict[tuple[str, str, str], Line]) -> None:
+def test_standard_output_has_results_only(
+    quickstart: Finished, lines: dict[tuple[str, str, str], Line]
+) -> None:
     """With `--jsonl -` every line of standard output is the result of an evaluation, each once."""
     streamed = decode_lines(quickstart.stdout.encode())
     assert sorted(line.id for line in streamed) == sorted(line.id for line in lines.values())

@@ -48,7 +48,9 @@ class Evaluation(msgspec.Struct, kw_only=True):
     environment: dict[str, object]
 
 
-def write_manifest(folder: Path, name: str, problems: Path, environment: dict[str, object], **more: object) -> Path:
+def write_manifest(
+    folder: Path, name: str, problems: Path, environment: dict[str, object], **more: object
+) -> Path:
     """Write a manifest that evaluates the reference solutions in one environment."""
     document = {
         "version": 1,
@@ -98,9 +100,7 @@ def references(
         for path in (done.folder / "evaluations").glob("*/evaluation.json")
     ]
     assert found, done.stderr
-    return {
-        (one.labels["variant"], one.problem_name, one.checkpoint_name): one for one in found
-    }
+    return {(one.labels["variant"], one.problem_name, one.checkpoint_name): one for one in found}
 
 
 def statuses(evaluation: Evaluation) -> Statuses:
@@ -123,7 +123,9 @@ def test_reference_solution_passes_every_test(
 
 
 @pytest.mark.parametrize(("problem", "checkpoint"), CHECKPOINTS)
-def test_sandboxes_agree_test_by_test(references: dict[Key, Evaluation], problem: str, checkpoint: str) -> None:
+def test_sandboxes_agree_test_by_test(
+    references: dict[Key, Evaluation], problem: str, checkpoint: str
+) -> None:
     """Docker and the local sandbox give each test the same outcome."""
     docker, local = (references[variant, problem, checkpoint] for variant in ("docker", "local"))
     assert statuses(docker) == statuses(local)

@@ -1,7 +1,10 @@
 """The HTML report in a real browser: what people click, and what must never happen."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from tests.madeup import Shape, hostile_lines, make_run, write_run
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parent.parent.parent
 VIEWS = ("overview", "map", "checkpoints", "evaluations", "tests", "time", "trouble")
 # As root there is no sandbox; the rest keeps the browser from calling home.
 ARGUMENTS = (
@@ -309,3 +313,27 @@ def test_an_evaluation_whose_folder_is_gone(tab: Tab, tmp_path: Path) -> None:
     shutil.rmtree(directory.evaluation(name))
     page = tab.open(write_report(directory), f"evaluation?id={name}")
     page.get_by_text("its folder is gone").wait_for()
+
+
+def test_a_real_run_leaves_its_report(tab: Tab, tmp_path: Path) -> None:
+    """At the end of every run a report lies in its folder, with what was really run."""
+    arguments = ["--sandbox", "local", "--select", "ledger/checkpoint_1", "--output", str(tmp_path)]
+    told = subprocess.run(
+        ["scbench", "run", "manifests/quickstart.yaml", "--run-id", "night", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    path = tmp_path / "night" / "report.html"
+    assert f"report: {path}" in told.stderr
+    page = tab.open(path, "evaluations")
+    assert [row[2:4] for row in rows_of(page, "Evaluations")]
+    page = tab.open(path, "time")
+    assert {row[0] for row in rows_of(page, "Slowest evaluations")} == {"ledger"}
+    name = failed_one(load_run(RunDirectory.find(tmp_path, "night")))
+    page = tab.open(path, f"evaluation?id={name}")
+    page.wait_for_selector("[data-ready] summary")
+    page.locator("main td summary").first.click()
+    assert page.locator("main td pre").first.inner_text().strip()

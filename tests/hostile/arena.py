@@ -82,7 +82,9 @@ class Bout(msgspec.Struct, frozen=True, kw_only=True):
             for test in results.tests
             if test.status != "passed"
         )
-        return f"{self.verdict} {self.broken}\n{self.warnings}\n{tests}\n{self.evaluated.stderr.text()[-1500:]}"
+        return (
+            f"{self.verdict} {self.broken}\n{self.warnings}\n{tests}\n{self.evaluated.stderr.text()[-1500:]}"
+        )
 
 
 def environment_of(case: Case, image: str) -> EnvironmentSpec:

@@ -93,7 +93,12 @@ def _start(image: str, toolchain: str, workspace: Path) -> "subprocess.Completed
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.add(workspace, ".")
     limits = ("--memory=512m", "--memory-swap=512m", "--pids-limit=96", "--network=none", "--cap-drop=ALL")
-    place = ("--tmpfs", f"/workspace:rw,exec,size=64m,uid={USER},gid={USER}", "--tmpfs", "/tmp:rw,size=64m,mode=1777")
+    place = (
+        "--tmpfs",
+        f"/workspace:rw,exec,size=64m,uid={USER},gid={USER}",
+        "--tmpfs",
+        "/tmp:rw,size=64m,mode=1777",
+    )
     settings = ("-e", "HOME=/tmp/home", "-e", "SCBENCH_ASSETS_DIR=/workspace/tests/assets")
     settings += ("-e", "SCBENCH_ASSET_WORDS=/workspace/tests/assets/words", "--user", f"{USER}:{USER}")
     mount = ("--mount", f"type=volume,source={toolchain},target=/opt/scbench,readonly")

@@ -1,12 +1,15 @@
 """Every defence is needed: with one of them switched off, a hostile case gets something that it must not."""
 
 import json
+import secrets
 import struct
+import subprocess
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 import pytest
 
@@ -35,9 +38,13 @@ class Mutation(msgspec.Struct, frozen=True, kw_only=True):
 MUTATIONS = (
     Mutation(
         name="seal",
-        case="trace_the_grader",
+        case="read_modules_beside_handed_data",
         changes=(
-            ("identity", "    os.setresgid(gid, gid, grader_gid)\n", "    os.setresgid(grader_gid, grader_gid, grader_gid)\n"),
+            (
+                "identity",
+                "    os.setresgid(gid, gid, grader_gid)\n",
+                "    os.setresgid(grader_gid, grader_gid, grader_gid)\n",
+            ),
             ("identity", "    if _child_can_read(canary):\n", "    if False:\n"),
         ),
     ),
@@ -48,7 +55,7 @@ MUTATIONS = (
     ),
     Mutation(
         name="links into proc",
-        case="link_to_memory",
+        case="link_to_the_channel",
         changes=(("grader", 'if real.startswith("/proc/") and', "if False and"),),
     ),
     Mutation(
@@ -66,7 +73,11 @@ MUTATIONS = (
         case="read_tests",
         changes=(
             ("evaluate", 'os.chmod(layout["scratch"], 0o711)', 'os.chmod(layout["scratch"], 0o755)'),
-            ("evaluate", 'if not job["isolate"] or not job["sealed"]:\n        return\n    tests', "if True:\n        return\n    tests"),
+            (
+                "evaluate",
+                'if not job["isolate"] or not job["sealed"]:\n        return\n    tests',
+                "if True:\n        return\n    tests",
+            ),
         ),
     ),
     Mutation(
@@ -83,12 +94,21 @@ MUTATIONS = (
     Mutation(
         name="clearing the record",
         case="setup_record_elsewhere",
-        changes=(("prepare", "        files.clear(folder)", "        pass"), ("prepare", "os.makedirs(folder)\n", "os.makedirs(folder, exist_ok=True)\n")),
+        changes=(
+            ("prepare", "        files.clear(folder)", "        pass"),
+            ("prepare", "os.makedirs(folder)\n", "os.makedirs(folder, exist_ok=True)\n"),
+        ),
     ),
     Mutation(
         name="blame for what cannot be kept",
         case="setup_unreadable",
-        changes=(("prepare", '    return CommandFailed("keep what was made", "refused", reason)', "    return RuntimeError(reason)"),),
+        changes=(
+            (
+                "prepare",
+                '    return CommandFailed("keep what was made", "refused", reason)',
+                "    return RuntimeError(reason)",
+            ),
+        ),
     ),
     Mutation(
         name="blame for what does not fit",
@@ -128,9 +148,25 @@ def gets_away(case: Case, bout: Bout) -> bool:
 
 async def run_alone(case: Case, image: str, folder: Path) -> Bout:
     """Run one case in a sandbox of its own."""
-    async with open_sandbox("docker") as sandbox:
-        submission = await anyio.to_thread.run_sync(case.assemble, folder / "submission")
-        return await fight(case, submission, image, workshop_in(folder, sandbox))
+    run = secrets.token_hex(8)
+    submission = await anyio.to_thread.run_sync(case.assemble, folder / "submission")
+    # Otherwise what an unchanged launcher has prepared for the same files would be used.
+    (submission / "unique.txt").write_text(run)
+    try:
+        async with open_sandbox("docker", run) as sandbox:
+            return await fight(case, submission, image, workshop_in(folder, sandbox))
+    finally:
+        await anyio.to_thread.run_sync(remove_environments, run)
+
+
+def remove_environments(run: str) -> None:
+    """Remove what a run of this test has prepared, and nothing of anybody else."""
+    labels = ("--filter", f"label=scbench.run={run}", "--filter", "label=scbench.kind=environment")
+    found = subprocess.run(
+        ["docker", "volume", "ls", "-q", *labels], capture_output=True, text=True, check=True
+    )
+    for volume in found.stdout.split():
+        subprocess.run(["docker", "volume", "rm", volume], capture_output=True, check=False)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.name)

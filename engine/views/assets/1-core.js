@@ -26,6 +26,11 @@ function prepare(head) {
     row.unit = JSON.stringify([row.problem, row.checkpoint, row.labels]);
     row.hay = [row.id, row.problem, row.checkpoint, ...row.labels, ...(row.broken || [])].join("\n").toLowerCase();
   }
+  // Rows that only their repeat tells apart.
+  for (const same of groupBy(head.rows, (row) => `${row.unit} ${row.environment}`).values()) same.forEach((row, index) => { row.repeat = index + 1; });
+  head.repeats = Math.max(0, ...head.rows.map((row) => row.repeat));
+  head.places = head.environments.map((one) => [one.image || one.sandbox, one.python && `Python ${one.python}`].filter(Boolean).join(", "));
+  head.fields = ["problem", "checkpoint", ...(new Set(head.rows.map((row) => head.places[row.environment])).size > 1 ? ["environment"] : [])];
   head.rowsById = new Map(head.rows.map((row) => [row.id, row]));
   return head;
 }
@@ -101,15 +106,15 @@ function groupBy(values, key) {
 
 // --- labels
 
-const labelNames = () => [...new Set([...data.labels, "problem", "checkpoint"])];
+const labelNames = () => [...new Set([...data.labels, ...data.fields])];
 
 function labelOf(row, name) {
   const index = data.labels.indexOf(name);
   if (index >= 0) return row.labels[index] || "-";
-  return name === "problem" ? row.problem : row.checkpoint;
+  return name === "environment" ? data.places[row.environment] : row[name];
 }
 
-const nameOf = (row) => [row.problem, row.checkpoint, ...row.labels.filter(Boolean)].join(" · ");
+const nameOf = (row) => [row.problem, row.checkpoint, ...row.labels.filter(Boolean), ...(row.repeat > 1 ? [`repeat ${row.repeat}`] : [])].join(" · ");
 
 function testOf(number) {
   const [problem, file, id, checkpoint] = data.tests[number];

@@ -49,7 +49,7 @@ function compare(a, b) {
 
 function cell(column, row) {
   const content = column.cell ? column.cell(row) : String(column.value(row) ?? "");
-  return el("td", { class: column.kind || null }, content);
+  return el("td", { class: column.kind || null, title: column.kind === "name" ? column.value(row) : null }, content);
 }
 
 function heading(column, place, keep) {
@@ -84,11 +84,13 @@ const verdictColumn = { key: "verdict", title: "verdict", value: (row) => row.ve
 const secondsColumn = { key: "seconds", title: "time", kind: "number", value: (row) => row.seconds, cell: (row) => seconds(row.seconds) };
 
 function identityColumns() {
-  const labels = data.labels.map((name, index) => ({ key: `label.${name}`, title: name, value: (row) => row.labels[index] }));
+  const labels = data.labels.map((name, index) => ({ key: `label.${name}`, title: name, kind: "name", value: (row) => row.labels[index] }));
   return [
-    { key: "problem", title: "problem", value: (row) => row.problem, cell: (row) => link("evaluation", { ...filterParams(), id: row.id }, row.problem) },
-    { key: "checkpoint", title: "checkpoint", value: (row) => row.checkpoint },
+    { key: "problem", title: "problem", kind: "name", value: (row) => row.problem, cell: (row) => link("evaluation", { ...filterParams(), id: row.id }, row.problem) },
+    { key: "checkpoint", title: "checkpoint", kind: "name", value: (row) => row.checkpoint },
     ...labels,
+    ...(data.fields.includes("environment") ? [{ key: "environment", title: "environment", kind: "name", value: (row) => data.places[row.environment] }] : []),
+    ...(data.repeats > 1 ? [{ key: "repeat", title: "repeat", kind: "number", value: (row) => row.repeat }] : []),
   ];
 }
 

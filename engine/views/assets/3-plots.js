@@ -19,6 +19,8 @@ const plain = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").re
 const brief = (text, length = 28) => plain(text.length > length ? `${text.slice(0, length - 1)}…` : text);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+const isNarrow = () => window.innerWidth < 800;
+
 function layoutOf(more) {
   const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), linecolor: colour("line"), automargin: true };
   const { xaxis = {}, yaxis = {}, xaxis2, yaxis2, ...rest } = more;
@@ -107,10 +109,11 @@ function heatPlot(rowNames, columns, cells) {
       colorscale: [[0, colour("heat-0")], [0.5, colour("heat-1")], [1, colour("heat-2")]],
       colorbar: { ticksuffix: " %", thickness: 12, outlinewidth: 0, len: Math.min(260, 40 + 24 * rowNames.length), lenmode: "pixels", y: 1, yanchor: "top" },
       hoverongaps: false,
+      showscale: !isNarrow(),
     }],
     layout: {
       xaxis: { side: "top", tickvals: columns.map((_, index) => index), ticktext: columns.map((name) => brief(name)), showgrid: false, zeroline: false },
-      yaxis: { autorange: "reversed", tickvals: rowNames.map((_, index) => index), ticktext: rowNames.map((name) => brief(name, 44)), showgrid: false, zeroline: false },
+      yaxis: { autorange: "reversed", tickvals: rowNames.map((_, index) => index), ticktext: rowNames.map((name) => brief(name, isNarrow() ? 24 : 44)), showgrid: false, zeroline: false },
       margin: { l: 10, r: 10, t: 40, b: 10 },
     },
     click: (point) => openRows(cells[point.y][point.x].rows),
@@ -135,15 +138,15 @@ function progressPlot(series, ticks) {
     hoverinfo: "text",
   }));
   const xaxis = { tickvals: ticks.map((_, index) => index), ticktext: ticks.map((name) => brief(name, 20)), range: [-0.3, ticks.length - 0.7] };
-  const narrow = window.innerWidth < 800;
+  const narrow = isNarrow();
   const make = () => ({
     traces: [...panel("own", 0), ...panel("prior", 1)],
     layout: {
       grid: narrow ? { rows: 2, columns: 1, pattern: "independent", ygap: 0.35 } : { rows: 1, columns: 2, pattern: "independent", xgap: 0.14 },
       showlegend: true,
-      legend: { orientation: "h", y: narrow ? -0.12 : -0.22 },
+      legend: { orientation: "h", y: narrow ? -0.14 : -0.28 },
       xaxis: { ...xaxis, title: { text: "tests of the checkpoint itself" } },
-      xaxis2: { ...xaxis, title: { text: "tests of earlier checkpoints (regressions)" } },
+      xaxis2: { ...xaxis, title: { text: narrow ? "tests of earlier checkpoints" : "tests of earlier checkpoints (regressions)" } },
       yaxis: { range: [-3, 103], ticksuffix: " %" },
       yaxis2: { range: [-3, 103], ticksuffix: " %" },
     },

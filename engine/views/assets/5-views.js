@@ -105,7 +105,7 @@ function heatTable(by, names, columns, cells) {
 const rowsAddress = (rows) => (rows.length === 1 ? address("evaluation", { ...filterParams(), id: rows[0].id }) : address("evaluations", { ...filterParams(), ...commonFilters(rows) }));
 
 function commonFilters(rows) {
-  const names = ["problem", "checkpoint", ...data.labels].filter((name) => new Set(rows.map((row) => labelOf(row, name))).size === 1);
+  const names = [...data.fields, ...data.labels].filter((name) => new Set(rows.map((row) => labelOf(row, name))).size === 1);
   return Object.fromEntries(names.map((name) => [filterKey(name), labelOf(rows[0], name)]));
 }
 

@@ -63,15 +63,15 @@ function troubleView(rows) {
   const broken = rows.filter((row) => row.broken);
   const flaky = rows.filter((row) => row.flaky);
   const doubtful = rows.filter((row) => row.integrity.length);
-  const parts = [section(`Broken (${count(broken.length)})`, kinds(broken), brokenTable(broken))];
+  const parts = [section(`Broken (${count(broken.length)})`, chips(broken, (row) => [`${row.broken[0]} (${row.broken[1]})`]), brokenTable(broken))];
   parts.push(section(`Flaky (${count(flaky.length)})`, flakyTable(flaky)));
-  parts.push(section(`Integrity warnings (${count(doubtful.length)})`, doubtfulTable(doubtful)));
+  parts.push(section(`Integrity warnings (${count(doubtful.length)})`, chips(doubtful, (row) => row.integrity.map(([name]) => name)), doubtfulTable(doubtful)));
   if (data.warnings.length) parts.push(section("Warnings of the run", el("ul", {}, data.warnings.map((text) => el("li", {}, el("pre", { tabindex: "0" }, text))))));
   return parts;
 }
 
-function kinds(rows) {
-  const found = [...groupBy(rows, (row) => `${row.broken[0]} (${row.broken[1]})`)].sort((a, b) => b[1].length - a[1].length);
+function chips(rows, names) {
+  const found = [...groupBy(rows.flatMap(names), (name) => name)].sort((a, b) => b[1].length - a[1].length);
   return el("p", { class: "chips" }, found.map(([name, some]) => el("span", { class: "chip" }, `${name}: ${count(some.length)}`)));
 }
 

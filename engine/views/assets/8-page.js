@@ -41,13 +41,13 @@ function readAddress() {
 // --- filters, which hold for every view
 
 const filterKey = (name) => (data.labels.includes(name) ? `label.${name}` : name);
-const filterKeys = () => ["q", "verdict", "problem", "checkpoint", ...data.labels.map((name) => `label.${name}`)];
+const filterKeys = () => ["q", "verdict", ...data.fields, ...data.labels.map((name) => `label.${name}`)];
 const filterParams = () => Object.fromEntries(filterKeys().filter((key) => params.get(key)).map((key) => [key, params.get(key)]));
 
 function filtered() {
   const words = (params.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
   const fails = params.get("fails") === null ? -1 : Number(params.get("fails"));
-  const exact = ["problem", "checkpoint", ...data.labels].map((name) => [name, params.get(filterKey(name))]).filter(([, value]) => value);
+  const exact = [...data.fields, ...data.labels].map((name) => [name, params.get(filterKey(name))]).filter(([, value]) => value);
   const verdict = params.get("verdict");
   return data.rows.filter(
     (row) =>
@@ -70,7 +70,7 @@ function drawFilters() {
     go(view === "evaluation" ? "evaluations" : view, { ...Object.fromEntries(params), id: "", [key]: value });
   };
   const search = el("input", { type: "search", id: "search", placeholder: "name, label or reason", value: params.get("q") || "", oninput: later((event) => change("q")(event.target.value)) });
-  const names = ["problem", "checkpoint", ...data.labels].filter((name) => values(name).length > 2);
+  const names = [...data.fields, ...data.labels].filter((name) => values(name).length > 2);
   byId("filters").replaceChildren(
     el("label", { class: "search" }, el("span", {}, "search"), search),
     select("verdict", [["", "all"], ...["passed", "failed", "broken", "flaky"].map((name) => [name, name])], params.get("verdict") || "", change("verdict")),
@@ -81,7 +81,7 @@ function drawFilters() {
 
 function syncFilters(rows) {
   const fields = byId("filters").querySelectorAll("input, select");
-  const names = ["problem", "checkpoint", ...data.labels].filter((name) => new Set(data.rows.map((row) => labelOf(row, name))).size > 1);
+  const names = [...data.fields, ...data.labels].filter((name) => new Set(data.rows.map((row) => labelOf(row, name))).size > 1);
   const keys = ["q", "verdict", ...names.map(filterKey)];
   keys.forEach((key, index) => {
     const field = fields[index];

@@ -23,7 +23,9 @@ def main(arguments):
     elif command == "count":
         print(len(Path(rest[0]).read_text().split()))
     elif command == "sort":
-        Path(rest[2]).write_text("".join(f"{word}\n" for word in sorted(set(Path(rest[0]).read_text().split()))))
+        Path(rest[2]).write_text(
+            "".join(f"{word}\n" for word in sorted(set(Path(rest[0]).read_text().split())))
+        )
     elif command == "reverse":
         text = Path(rest[0]).read_text() if rest else sys.stdin.read()
         sys.stdout.write(text[::-1])

@@ -44,9 +44,7 @@ def test_reads_back_what_it_said(tool: Tool, tmp_path: Path) -> None:
     assert (said.stdout, again.stdout) == ("desserts", "stressed")
 
 
-def test_is_started_from_another_folder(
-    tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_is_started_from_another_folder(tool: Tool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = tool("add", 7, "--near", tmp_path)
     assert (result.returncode, result.stdout) == (0, "7\n")

@@ -10,7 +10,7 @@ import os
 
 def attack(out):
     # The descriptor that the test opens last before it opens this file.
-    os.symlink("/proc/self/fd/DESCRIPTOR", out)
+    os.symlink("/proc/self/fd/10", out)
 
 
 if __name__ == "__main__":
