@@ -84,6 +84,15 @@ _EXIT_CODES = {
 }
 
 
+def _never_started(evidence: Evidence) -> Broken | None:
+    began = b"test session starts" in evidence.run.stdout.head
+    if evidence.has_channel or began or evidence.reports or evidence.end.exit_code not in (1, 2):
+        return None
+    # Before pytest prints its first line nothing of the submission has run.
+    detail = f"uvx did not get as far as pytest (exit code {evidence.end.exit_code}){evidence.last_words()}"
+    return Broken.of(BrokenKind.TOOLCHAIN_UNRESOLVABLE, detail)
+
+
 def _exit_code(evidence: Evidence) -> Broken | None:
     code = evidence.end.exit_code
     if code in (0, 1):
@@ -121,5 +130,6 @@ ENDINGS: tuple[Callable[[Evidence], Broken | None], ...] = (
     _tampered,
     _session_limit,
     _killed,
+    _never_started,
     _exit_code,
 )

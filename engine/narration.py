@@ -27,7 +27,6 @@ from engine.retries import Retry
 from engine.rundirectory import RunDirectory
 from engine.work import Draining, Ending, Finished, Retried, SchedulerEvent, Started
 
-
 Untold = tuple[ResultLine, Finished[Evaluation, Outcome]]
 
 

@@ -21,7 +21,8 @@ from engine.paths import state_folder
 from engine.prepare import TEST_PACKAGES, Preparer, wanted_environment, wanted_toolchain
 from engine.problem import CheckpointConfig, ProblemConfig
 from engine.results import Broken, BrokenKind, CorrectnessResults, EnvironmentRecord, Output, tally
-from engine.sandbox import Job, OnProgress, Prepared, Progress, Run, Sandbox, Shell
+from engine.sandbox import Archive, Job, OnProgress, Prepared, Progress, Run, Sandbox, Shell
+from engine.sandbox.launch import certificate_archives
 from engine.workspace import TestTree, discard, submission_archive, test_tree
 
 STARVED_SHARE = 0.25
@@ -181,7 +182,7 @@ class PytestRunner:
             image=environment.image,
             toolchain=ground.toolchain,
             environment=ground.environment,
-            archives=(submission, *ground.tree.archives),
+            archives=(submission, *ground.tree.archives, *self._certificates()),
             test_files=ground.tree.test_files,
             hidden=ground.tree.hidden,
             entrypoint=entry_command(environment, problem.entry_file),
@@ -197,6 +198,9 @@ class PytestRunner:
             sealed=not problem.imports_submission,
             requirements=("pytest", *TEST_PACKAGES, *problem.test_dependencies),
         )
+
+    def _certificates(self) -> tuple[Archive, ...]:
+        return certificate_archives() if self.environment.mode == "uvx" else ()
 
     def _conclude(
         self,

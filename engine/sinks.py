@@ -261,6 +261,6 @@ async def _open_stream(path: Path) -> int:
         try:
             return os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno != errno.ENXIO or not path.is_fifo():
+            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
                 raise OutputUnwritable(str(path), error) from error
         await anyio.sleep(0.05)

@@ -44,6 +44,11 @@ def report(run: str, form: str | None, output: Path | None, by: str | None, runs
       scbench report last --format html --output leaderboard.html
       scbench report last --format junit --output results.xml
       scbench report last --format markdown >> "$GITHUB_STEP_SUMMARY"
+
+    \b
+    DuckDB reads the files of a run as they are:
+      duckdb -c "select labels.model, avg((verdict = 'passed')::int)
+                 from 'runs/*/results.jsonl' group by all"
     """
     directory = RunDirectory.find(runs, run)
     loaded = load_run(directory)

@@ -29,7 +29,6 @@ from engine.sources import Given
 from engine.views.formats import write_report
 from engine.views.terminal import render
 
-
 _CHUNK = 1 << 16
 
 

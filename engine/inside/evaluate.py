@@ -118,6 +118,9 @@ def receive(channel: frames.Channel, job: EvaluationJob, layout: Layout) -> None
             files.unpack(stream, layout["root"])
         elif name == "assets":
             files.unpack(stream, layout["assets"])
+        elif name == "certificates":
+            os.makedirs(layout["certificates"])
+            files.unpack(stream, layout["certificates"])
         else:
             unpack_as_submission(job, stream, layout["workspace"])
     for folder in KEPT_FOLDERS:
@@ -458,10 +461,13 @@ def share_reports(layout: Layout, gid: int) -> None:
     os.chmod(layout["reports"], 0o770)
 
 
-# uvx puts the folder of its own Python first in PATH, where `python main.py` would find it.
+# uvx puts the folder of its own Python first in PATH, where `python main.py` would find it; and the
+# variables by which it found its index are none of what tests start.
 PATH_PLUGIN = """
 import os
-os.environ.pop("PYTHONPATH", None)
+for name in ("PYTHONPATH", *os.environ.pop("SCBENCH_INDEX").split(",")):
+    os.environ.pop(name, None)
+os.environ["UV_OFFLINE"] = "1"
 os.environ["PATH"] = os.environ.pop("SCBENCH_PATH")
 """
 
@@ -477,6 +483,7 @@ def run_uvx(job: EvaluationJob, layout: Layout) -> NoReturn:
     os.chdir(layout["workspace"])
     command = ["uvx", *("--with=" + name for name in job["requirements"]), "pytest"]
     command += grader.arguments({**job, "plugins": [["scbench_path", ""]]}, layout)
+    os.environ.update(job["index"], SCBENCH_INDEX=",".join(job["index"]))
     os.environ.update(PYTHONPATH=layout["root"], SCBENCH_PATH=os.environ["PATH"])
     os.environ.pop("UV_OFFLINE", None)
     os.execvp("uvx", command)

@@ -64,7 +64,7 @@ class Line:
 
 
 class Reporter:
-    """The pytest plugin that announces tests, reports each phase and guards the end of the session."""
+    """The pytest plugin that reports each phase of each test."""
 
     def __init__(self, line: Line) -> None:
         self.line = line
@@ -73,11 +73,6 @@ class Reporter:
         """Take away what would tell the submission that it is being tested, and by what."""
         for name in [name for name in os.environ if name.startswith("PYTEST_")]:
             del os.environ[name]
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Announce every test, with its markers, before the first one runs."""
-        tests = [(item.nodeid, _marker_names(item)) for item in session.items]
-        self.line.say(frames.COLLECTED, tests)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Report one phase of one test."""
@@ -94,13 +89,20 @@ class Reporter:
         )
 
 
-def guard_session_end(line: Line) -> object:
-    """Return a plugin that is outermost at the end: first everything else dies, then reports are written."""
+def guard_session(line: Line) -> object:
+    """Return a plugin that is first when tests begin, and outermost at the end."""
     import pytest
 
-    class SessionEnd:
+    class SessionGuard:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtestloop(self, session: pytest.Session) -> None:
+            """Announce every test, with its markers, before the first one runs."""
+            tests = [(item.nodeid, _marker_names(item)) for item in session.items]
+            line.say(frames.COLLECTED, tests)
+
         @pytest.hookimpl(wrapper=True, tryfirst=True)
         def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+            """Have everything else killed first; only then can reports be written."""
             if os.getpid() != line.owner:
                 os._exit(0)  # a fork of the grader that ran on to here
             if "session-timeout" in str(session.shouldfail or session.shouldstop or ""):
@@ -112,7 +114,7 @@ def guard_session_end(line: Line) -> object:
             finally:
                 line.say(FINISHED, int(session.exitstatus))
 
-    return SessionEnd()
+    return SessionGuard()
 
 
 def _marker_names(item: pytest.Item) -> list[str]:
@@ -274,7 +276,7 @@ def run(job: EvaluationJob, layout: Layout, line: Line) -> int:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     sys.argv = ["pytest"]
-    code = pytest.main(arguments(job, layout), plugins=[Reporter(line), guard_session_end(line)])
+    code = pytest.main(arguments(job, layout), plugins=[Reporter(line), guard_session(line)])
     sys.stdout.flush()
     sys.stderr.flush()
     return int(code)

@@ -70,6 +70,8 @@ class EvaluationJob(Job):
     requirements: list[str]
     limits: Limits
     report_limit: int
+    # uvx mode only: the variables by which it reaches a package index.
+    index: dict[str, str]
 
 
 class DebugJob(EvaluationJob):

@@ -87,6 +87,8 @@ def evaluation_header(job: Job, paths: Paths, who: Identity, base: Mapping[str, 
         "requirements": job.requirements,
         "limits": job.limits,
         "report_limit": REPORT_LIMIT,
+        # A configuration of uv in the workspace must not choose where pytest comes from.
+        "index": {**index_environment(paths), "UV_NO_CONFIG": "1"} if job.mode == "uvx" else {},
         "env": {**submission_environment(paths, base), "UV_OFFLINE": "1", **dict(job.env)},
     }
 
@@ -95,11 +97,7 @@ def preparation_header(
     preparation: Preparation, paths: Paths, who: Identity, base: Mapping[str, str], *, send: bool
 ) -> dict[str, object]:
     """Return what the launcher must know to make a toolchain or an environment."""
-    env = submission_environment(paths, base) | {
-        name: os.environ[name] for name in FORWARDED if os.environ.get(name)
-    }
-    if certificate_bundle() is not None:
-        env |= dict.fromkeys(CERTIFICATE_VARIABLES, f"{paths.certificates}/certificates.pem")
+    env = submission_environment(paths, base) | index_environment(paths)
     if preparation.kind == "toolchain":
         env |= {"UV_TOOL_DIR": f"{paths.toolchain}/tools", "UV_TOOL_BIN_DIR": f"{paths.toolchain}/bin"}
     else:
@@ -118,6 +116,14 @@ def preparation_header(
         "send": send,
         "env": {**env, "UV_COMPILE_BYTECODE": "1", **dict(preparation.env)},
     }
+
+
+def index_environment(paths: Paths) -> dict[str, str]:
+    """Return the variables by which uv and pip reach a package index from inside."""
+    env = {name: os.environ[name] for name in FORWARDED if os.environ.get(name)}
+    if certificate_bundle() is not None:
+        env |= dict.fromkeys(CERTIFICATE_VARIABLES, f"{paths.certificates}/certificates.pem")
+    return env
 
 
 def certificate_bundle() -> Path | None:

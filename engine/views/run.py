@@ -99,13 +99,6 @@ class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
             stderr=_output(folder / "stderr.txt"),
         )
 
-    def repeat_commands(self, line: ResultLine) -> tuple[str, ...]:
-        """Say how to run one evaluation again, and how to look at it from inside."""
-        return (
-            f"scbench run MANIFEST --select {line.id} --no-cache",
-            f"scbench debug {line.id} --run {self.run_id}",
-        )
-
 
 def load_run(directory: RunDirectory) -> FinishedRun:
     """Read a run; also one that still goes on. Blocks."""

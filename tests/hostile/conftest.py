@@ -28,9 +28,10 @@ def arena(
 
 
 def _cases_of(items: list[pytest.Item]) -> list[Case]:
-    asked = [
-        item.callspec.params["case"]
-        for item in items
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and "arena" in item.fixturenames
-    ]
-    return list({case.name: case for case in asked}.values())
+    cases: dict[str, Case] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and "arena" in item.fixturenames:
+            case = item.callspec.params["case"]
+            assert isinstance(case, Case)
+            cases[case.name] = case
+    return list(cases.values())

@@ -77,7 +77,7 @@ def run_plainly(case: Case, image: str, toolchain: str, folder: Path) -> PlainRu
 
 def _lay_out(problem: ProblemConfig, submission: Path, workspace: Path) -> None:
     shutil.copytree(submission, workspace)
-    # The seeds use the folder of the submission itself where they can: there the write below goes through a link.
+    # Where the folder of the submission itself is used, the write below goes through a link.
     if (submission / "pytest.ini").is_symlink():
         (workspace / "pytest.ini").unlink()
         (workspace / "pytest.ini").symlink_to((submission / "pytest.ini").readlink())
@@ -99,8 +99,14 @@ def _start(image: str, toolchain: str, workspace: Path) -> "subprocess.Completed
         "--tmpfs",
         "/tmp:rw,size=64m,mode=1777",
     )
-    settings = ("-e", "HOME=/tmp/home", "-e", "SCBENCH_ASSETS_DIR=/workspace/tests/assets")
-    settings += ("-e", "SCBENCH_ASSET_WORDS=/workspace/tests/assets/words", "--user", f"{USER}:{USER}")
+    settings: tuple[str, ...] = ("-e", "HOME=/tmp/home", "-e", "SCBENCH_ASSETS_DIR=/workspace/tests/assets")
+    settings = (
+        *settings,
+        "-e",
+        "SCBENCH_ASSET_WORDS=/workspace/tests/assets/words",
+        "--user",
+        f"{USER}:{USER}",
+    )
     mount = ("--mount", f"type=volume,source={toolchain},target=/opt/scbench,readonly")
     command = ["docker", "run", "--rm", "-i", "--security-opt=no-new-privileges", "--log-driver=none"]
     command += [*limits, *place, *settings, *mount, image, "/bin/sh", "-c", SCRIPT]

@@ -8,11 +8,11 @@ HEAD = """\
 
 Made from the `case.yaml` files by `python -m tests.hostile.table`; a test checks that it is up to date.
 
-Each folder below `cases/` is one submission. `test_hostile.py` runs all of them on a real Docker Engine beside
-an honest neighbour that needs what the kernel counts by user: the verdict is what an honest grader gives,
-nothing that is hidden comes out, and the neighbour passes. `test_plain_runner.py` shows what a case wins against
-a runner in the seeds' way, where that can be shown. `test_mutations.py` switches off one defence after another,
-and a case is no longer stopped.
+Each folder below `cases/` is one submission. `test_hostile.py` runs all of them on a real Docker Engine
+beside an honest neighbour that needs what the kernel counts by user: the verdict is what an honest grader
+gives, nothing that is hidden comes out, and the neighbour passes. `test_plain_runner.py` shows what a case
+wins against a runner in the seeds' way, where that can be shown. `test_mutations.py` switches off one
+defence after another, and a case is no longer stopped.
 
 A case that still gets what it wants says so (`open_hole`), and its test expects to fail until that is mended.
 

@@ -187,8 +187,7 @@ async def test_without_isolated_python_the_grader_loads_modules_of_the_workspace
     image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Python that is not started with -I falls for a package called like a dependency."""
-    original = containers.launcher_command
-    monkeypatch.setattr(containers, "launcher_command", _without(original, "-I"))
+    monkeypatch.setattr(containers, "launcher_command", _without(wire.launcher_command, "-I"))
     case = load(CASES / "package_called_like_a_dependency")
     bout = await run_alone(case, image, tmp_path)
     assert bout.verdict is Verdict.PASSED, bout.story()
@@ -233,8 +232,7 @@ async def test_with_one_user_for_all_a_neighbour_is_starved(
                 await fight(hog, attacker, image, workshop)
 
         async def live_beside() -> None:
-            for _ in range(4):
-                neighbours.append(await fight(demanding(), control, image, workshop))
+            neighbours.extend([await fight(demanding(), control, image, workshop) for _ in range(4)])
 
         await fight(demanding(), control, image, workshop)
         async with anyio.create_task_group() as group:

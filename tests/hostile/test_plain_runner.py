@@ -9,7 +9,7 @@ from engine.prepare import wanted_toolchain
 from engine.runner import Workshop
 from engine.sandbox import Prepared
 from engine.sandbox.choice import open_sandbox
-from tests.hostile.collection import honest, load_all
+from tests.hostile.collection import Case, honest, load_all
 from tests.hostile.plain_runner import run_plainly
 
 pytestmark = pytest.mark.docker
@@ -36,13 +36,13 @@ def test_an_honest_submission_passes_in_docker(image: str, toolchain: str, tmp_p
 
 
 @pytest.mark.parametrize("case", WINNERS, ids=lambda case: case.name)
-def test_the_case_wins_against_a_plain_runner(case, image: str, toolchain: str, tmp_path: Path) -> None:
+def test_the_case_wins_against_a_plain_runner(case: Case, image: str, toolchain: str, tmp_path: Path) -> None:
     """It gets what it wants where tests and reports lie in the workspace."""
     run = run_plainly(case, image, toolchain, tmp_path / "plain")
     assert run.gained(case.gains), f"{run.outcome}, hung: {run.hung}\n{run.spoils}\n{run.output}"
 
 
 @pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
-def test_whoever_cannot_win_says_why(case) -> None:
+def test_whoever_cannot_win_says_why(case: Case) -> None:
     """There is a reason where a win cannot be shown."""
     assert case.plain.startswith("cannot be shown: ")

@@ -7,8 +7,8 @@ function evaluationsView(rows) {
     { key: "why", title: "why", value: (row) => (row.broken ? row.broken[0] : ""), cell: (row) => (row.broken ? el("span", { title: row.broken[2] }, `${row.broken[0]} (${row.broken[1]})`) : "") },
     ...groupColumns(),
     secondsColumn,
-    { key: "attempts", title: "tries", kind: "number", value: (row) => row.attempts },
-    { key: "cached", title: "store", value: (row) => (row.cached ? "stored" : "") },
+    ...(rows.some((row) => row.attempts > 1) ? [{ key: "attempts", title: "tries", kind: "number", value: (row) => row.attempts }] : []),
+    ...(rows.some((row) => row.cached) ? [{ key: "cached", title: "store", value: (row) => (row.cached ? "stored" : "") }] : []),
   ];
   const fails = params.get("fails");
   const told = fails === null ? "" : el("p", { class: "note" }, "Only where this test did not pass: ", el("span", { class: "code" }, testOf(Number(fails)).name), " ", link("evaluations", filterParams(), "show all"));

@@ -35,4 +35,4 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the grader's plugins."""
     line = Line(os.environ["CHANNEL"])
     config.pluginmanager.register(grader.Reporter(line))
-    config.pluginmanager.register(grader.guard_session_end(line))
+    config.pluginmanager.register(grader.guard_session(line))

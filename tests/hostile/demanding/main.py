@@ -4,13 +4,14 @@ import ctypes
 import fcntl
 import os
 import sys
+from collections.abc import Iterator
 
-import solution
+import solution  # type: ignore[import-not-found]  # laid beside this file
 
 F_GETPIPE_SZ = 1032
 
 
-def disturbances():
+def disturbances() -> Iterator[str]:
     """Yield what this process should get and does not."""
     libc = ctypes.CDLL(None)
     if any(libc.inotify_init1(os.O_CLOEXEC) < 0 for _ in range(8)):

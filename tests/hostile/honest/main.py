@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     if arguments == ["--version"]:
         print("words 1")
         return 0
