@@ -90,7 +90,8 @@ class Executor:
                 locks = self._workshops[environment.sandbox].preparer.locks
                 # What cannot be read now is told when its turn comes.
                 with contextlib.suppress(OSError):
-                    found = self._find(evaluation, self._load_problem(evaluation.problem_path), digest, locks)
+                    problem = self._load_problem(evaluation.problem_path)
+                    found = self._find(evaluation, problem, digest, locks)
                     if isinstance(found, Outcome):
                         self._answers[evaluation.id] = found
             yield evaluation
@@ -113,7 +114,8 @@ class Executor:
         if isinstance(known, StoreKey):
             async with self._in_flight.sole(known):
                 again = await self._look_up(evaluation, problem, workshop)
-                outcome = again if isinstance(again, Outcome) else await self._run(evaluation, runner, workshop)
+                found = again if isinstance(again, Outcome) else None
+                outcome = found or await self._run(evaluation, runner, workshop)
         else:
             outcome = known or await self._run(evaluation, runner, workshop)
         flaky = await self._run_failing_again(evaluation, runner, workshop, outcome.evaluated.results)

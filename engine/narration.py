@@ -24,7 +24,7 @@ from engine.grading import judge
 from engine.journal import ResultRecord
 from engine.results import Verdict
 from engine.retries import Retry
-from engine.rundirectory import RunDirectory
+from engine.rundirectory import Outputs, RunDirectory
 from engine.work import Draining, Ending, Finished, Retried, SchedulerEvent, Started
 
 Untold = tuple[ResultLine, Finished[Evaluation, Outcome]]
@@ -78,8 +78,8 @@ class Narrator:
         """Write the folders of evaluations. Blocks."""
         for line, event in unwritten:
             evaluated = event.outcome.evaluated
-            self._directory.write_request(line.id, event.item)
-            self._directory.write_evaluation(line, evaluated.stdout, evaluated.stderr, evaluated.reports)
+            outputs = Outputs(stdout=evaluated.stdout, stderr=evaluated.stderr, reports=evaluated.reports)
+            self._directory.write_evaluation(line, event.item, None if line.cached else outputs)
 
     def tell(self, event: SchedulerEvent[Evaluation, Outcome]) -> tuple[Event, ...]:
         """Turn one event of the scheduler into public ones."""

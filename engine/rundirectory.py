@@ -16,6 +16,14 @@ from engine.results import Output
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,100}")
 
 
+class Outputs(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluation printed and reported."""
+
+    stdout: Output
+    stderr: Output
+    reports: Mapping[str, bytes]
+
+
 class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
     """Where everything about one run is."""
 
@@ -79,37 +87,17 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
         except OSError as error:
             raise OutputUnwritable(str(path), error) from error
 
-    def write_request(self, evaluation_id: str, request: object) -> None:
-        """Keep what was asked for, so that one evaluation can be repeated. Blocks."""
-        folder = self.evaluation(evaluation_id)
+    def write_evaluation(self, line: ResultLine, request: object, outputs: Outputs | None) -> None:
+        """Keep everything about one evaluation, with what was asked for, to repeat it. Blocks."""
+        folder = self.evaluation(line.id)
+        document = encode(line)[:-1] + b',"request":' + msgspec.json.encode(request) + b"}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "request.json").write_bytes(msgspec.json.encode(request))
+            if outputs is not None:
+                _write_outputs(folder, outputs)
+            _replace(folder / "evaluation.json", msgspec.json.format(document, indent=2) + b"\n")
         except OSError as error:
             raise OutputUnwritable(str(folder), error) from error
-
-    def write_evaluation(
-        self, line: ResultLine, stdout: Output, stderr: Output, reports: Mapping[str, bytes]
-    ) -> None:
-        """Keep everything about one evaluation. Blocks."""
-        folder = self.evaluation(line.id)
-        try:
-            if not line.cached:
-                self._write_outputs(folder, stdout, stderr, reports)
-            temporary = folder / "evaluation.json.partial"
-            temporary.write_bytes(msgspec.json.format(encode(line), indent=2) + b"\n")
-            temporary.replace(folder / "evaluation.json")
-        except OSError as error:
-            raise OutputUnwritable(str(folder), error) from error
-
-    def _write_outputs(
-        self, folder: Path, stdout: Output, stderr: Output, reports: Mapping[str, bytes]
-    ) -> None:
-        (folder / ".scbench").mkdir(exist_ok=True)
-        for name, data in reports.items():
-            (folder / ".scbench" / name).write_bytes(data)
-        (folder / "stdout.txt").write_text(stdout.text(), "utf-8")
-        (folder / "stderr.txt").write_text(stderr.text(), "utf-8")
 
     def write_summary(self, summary: object) -> None:
         """Keep the summary of the run."""
@@ -119,3 +107,21 @@ class RunDirectory(msgspec.Struct, frozen=True, kw_only=True):
             path.write_bytes(data + b"\n")
         except OSError as error:
             raise OutputUnwritable(str(path), error) from error
+
+
+def _write_outputs(folder: Path, outputs: Outputs) -> None:
+    (folder / ".scbench").mkdir(exist_ok=True)
+    for name, data in outputs.reports.items():
+        (folder / ".scbench" / name).write_bytes(data)
+    (folder / "stdout.txt").write_text(outputs.stdout.text(), "utf-8")
+    (folder / "stderr.txt").write_text(outputs.stderr.text(), "utf-8")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file; one that is there already stays whole until the new one is."""
+    if not path.exists():
+        path.write_bytes(data)
+        return
+    temporary = path.with_name(f"{path.name}.partial")
+    temporary.write_bytes(data)
+    temporary.replace(path)

@@ -203,8 +203,9 @@ async def open_output(target: str, *, rotate_at: int | None = None) -> LineOutpu
     if target == "-":
         return Stream(sys.stdout.fileno(), "standard output")
     path = Path(target)
-    if await anyio.to_thread.run_sync(_is_stream, path):
-        return Stream(await _open_stream(path), target)
+    mode = await anyio.to_thread.run_sync(_mode, path)
+    if mode is not None and not stat.S_ISREG(mode):
+        return Stream(await _open_stream(path, is_pipe=stat.S_ISFIFO(mode)), target)
     return RotatingFile(path, rotate_at=rotate_at)
 
 
@@ -251,16 +252,19 @@ def _render(_logger: WrappedLogger, _method: str, fields: EventDict, *, keep_eve
         return _ENCODER.encode(without_surrogates(msgspec.to_builtins(fields)))
 
 
-def _is_stream(path: Path) -> bool:
-    return path.exists() and not path.is_file()
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except OSError:
+        return None
 
 
-async def _open_stream(path: Path) -> int:
+async def _open_stream(path: Path, *, is_pipe: bool) -> int:
     """Open a pipe as soon as it has a reader: in a thread, the wait could not be ended."""
     while True:
         try:
             return os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno != errno.ENXIO or not stat.S_ISFIFO(os.stat(path).st_mode):
+            if not is_pipe or error.errno != errno.ENXIO:
                 raise OutputUnwritable(str(path), error) from error
         await anyio.sleep(0.05)

@@ -34,7 +34,7 @@ from engine.results import (
     TestResult,
     tally,
 )
-from engine.rundirectory import RunDirectory
+from engine.rundirectory import Outputs, RunDirectory
 
 BEGIN = datetime(2026, 3, 1, 22, 0, tzinfo=UTC)
 MESSAGE = """server = <conftest.Server object at 0x7f2dfb1cb210>
@@ -66,7 +66,7 @@ def write_run(directory: RunDirectory, lines: Sequence[ResultLine], *, slots: in
     for line in lines:
         directory.evaluation(line.id).mkdir(parents=True, exist_ok=True)
         output = Output(head=b"collected 12 items\n", tail=b"")
-        directory.write_evaluation(line, output, Output(), {})
+        directory.write_evaluation(line, None, Outputs(stdout=output, stderr=Output(), reports={}))
     return directory
 
 

@@ -80,7 +80,7 @@ def main() -> None:
 
 def _confess() -> NoReturn:
     traceback.print_exc()
-    click.echo("scbench: this is a mistake in scbench itself; please report it with the lines above", err=True)
+    click.echo("scbench: this is a bug in scbench; please report it with the lines above", err=True)
     sys.exit(EngineError.exit_code)
 
 

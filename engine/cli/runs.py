@@ -71,11 +71,17 @@ def read_result(directory: RunDirectory, evaluation_id: str) -> ResultLine:
         raise UserError(f"{path}: cannot be read: {error}") from error
 
 
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of an `evaluation.json` that says how to repeat it."""
+
+    request: Evaluation
+
+
 def read_request(directory: RunDirectory, evaluation_id: str) -> Evaluation:
     """Read an evaluation as it was asked for."""
-    path = directory.evaluation(evaluation_id) / "request.json"
+    path = directory.evaluation(evaluation_id) / "evaluation.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Evaluation)
+        return msgspec.json.decode(path.read_bytes(), type=Kept).request
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path}: cannot be read: {error}\nRun it again, and debug the evaluation of the new run."

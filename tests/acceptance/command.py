@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = Path(sys.executable).parent / "scbench"
-PATIENCE = 280
+PATIENCE = 900
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ from tests.acceptance.command import ROOT
 from tests.acceptance.conftest import Finished
 from tests.docker.tiny import Line, decode_lines
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def pinned() -> list[tuple[str, str, str, dict[str, object]]]:

@@ -12,7 +12,7 @@ from engine.problem import load_problem
 from tests.acceptance.command import ROOT
 from tests.acceptance.conftest import Finished, run_once
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PROBLEMS = [load_problem(path.parent) for path in sorted((ROOT / "problems").glob("*/config.yaml"))]
 CHECKPOINTS = [(problem.name, checkpoint.name) for problem in PROBLEMS for checkpoint in problem.checkpoints]

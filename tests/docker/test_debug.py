@@ -66,7 +66,7 @@ def debug(bench: Bench, image: str, sandbox_name: SandboxName, tmp_path: Path) -
         tests=tests,
     )
     directory = write_run(RunDirectory(path=tmp_path / "runs" / "night", run_id="night"), [line])
-    directory.write_request(evaluation.id, evaluation)
+    directory.write_evaluation(line, evaluation, None)
 
     def debugging(*arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [SCBENCH, "debug", "greets", "--output", str(tmp_path / "runs"), *arguments]

@@ -52,14 +52,17 @@ function facts(row) {
     ["fingerprint", row.fingerprint],
     ["files", `evaluations/${row.id}/`],
   ].filter(([, value]) => value);
-  const commands = [`scbench run MANIFEST --select ${row.id} --no-cache`, `scbench debug ${row.id} --run ${data.run.id}`];
+  const debug = `scbench debug ${quoted(row.id)} --run ${quoted(data.run.id)}`;
+  const commands = [["run its tests again", `${debug} --all-tests`], ["look at it from inside", debug]];
   return el(
     "div",
     { class: "pair" },
     el("dl", {}, entries.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-    el("div", {}, el("h3", {}, "Repeat it"), commands.map((text) => el("p", { class: "command" }, el("code", {}, text), el("button", { type: "button", onclick: () => copy(text) }, "Copy")))),
+    el("div", {}, el("h3", {}, "Repeat it"), ...commands.flatMap(([what, text]) => [el("span", { class: "dim" }, what), el("p", { class: "command" }, el("code", {}, text), el("button", { type: "button", "aria-label": `Copy the command: ${what}`, onclick: () => copy(text) }, "Copy"))])),
   );
 }
+
+const quoted = (text) => (/^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
 function details(row, detail, messages) {
   const tests = row.tests.map((test, place) => ({
