@@ -41,7 +41,7 @@ def write_many(folder: Path, **settings: object) -> Path:
         "version": 1,
         "problems": "problems",
         "environment": {"image": "fake"},
-        "submissions": [{"path": "samples/{model}/{problem}"}],
+        "submissions": [{"path": "samples/{model}/{problem}", "checkpoint": "checkpoint_1"}],
         "output": "runs",
         **settings,
     }
@@ -96,17 +96,12 @@ async def test_limits_are_reached_and_never_exceeded(
 
 async def test_preparations_have_a_limit_of_their_own(tmp_path: Path, sandbox: FakeSandbox) -> None:
     """However many evaluations run, only so many environments are made at once."""
-    crowd = Crowd(sandbox, "prepare", 3)
-    sandbox.on_prepare = crowd.wait
     # Set-up that may read any file is prepared for each submission.
     environment = {"image": "fake", "setup": [{"run": "make"}]}
     concurrency = {"batch": 12, "prepare": 3}
     manifest = write_many(tmp_path, environment=environment, concurrency=concurrency)
-    # The toolchain that everybody waits for must not wait for others.
-    warm = Batch(load_manifests([manifest]), BatchOptions(select=("p0/*/m0",)))
-    sandbox.peak["prepare"] = 3
-    await warm.run()
-    sandbox.peak.clear()
+    # What everybody needs is made first, or the others would wait for it one by one.
+    await Batch(load_manifests([manifest]), BatchOptions(select=("p0/*/m0",))).run()
     crowd = Crowd(sandbox, "prepare", 3)
     sandbox.on_prepare = crowd.wait
     summary = await Batch(load_manifests([manifest])).run()

@@ -29,7 +29,9 @@ function prepare(head) {
   // Rows that only their repeat tells apart.
   for (const same of groupBy(head.rows, (row) => `${row.unit} ${row.environment}`).values()) same.forEach((row, index) => { row.repeat = index + 1; });
   head.repeats = Math.max(0, ...head.rows.map((row) => row.repeat));
-  head.places = head.environments.map((one) => [one.image || one.sandbox, one.python && `Python ${one.python}`].filter(Boolean).join(", "));
+  // What broke early does not know its Python: it belongs with the others of its image.
+  const complete = (one) => (one.python ? one : head.environments.find((other) => other.python && other.image === one.image) || one);
+  head.places = head.environments.map(complete).map((one) => [one.image || one.sandbox, one.python && `Python ${one.python}`].filter(Boolean).join(", "));
   head.fields = ["problem", "checkpoint", ...(new Set(head.rows.map((row) => head.places[row.environment])).size > 1 ? ["environment"] : [])];
   head.rowsById = new Map(head.rows.map((row) => [row.id, row]));
   return head;
