@@ -32,6 +32,7 @@ demo: $(READY) ## judge the sample submissions and show a leaderboard
 # Arguments for pytest: make test ARGS='-k scheduler -x'
 test: $(READY) ## check style and types, then run every test on a real Docker Engine
 	@.ci/docker-up
+	@.ci/browser-up
 	@$(MAKE) lint types
 	@mkdir -p build
 	@image=$$(.ci/test-image) || exit 1; \

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from uv import find_uv_bin
 
 from engine.environment import EnvironmentSpec
+from engine.locks import Locks
 from engine.paths import cache_folder, state_folder
 from engine.prepare import TEST_PACKAGES, Preparer, wanted_toolchain
-from engine.locks import Locks
 from engine.problem import load_problem
 from engine.runner import PytestRunner, Workshop
+from engine.sandbox import Prepared
 from engine.sandbox.choice import open_sandbox
 from engine.sandbox.launch import certificate_bundle
-from engine.sandbox import Prepared
-from uv import find_uv_bin
 
 PROBLEM = {
     "config.yaml": "name: trivial\nentry_file: main.py\ncheckpoints: {checkpoint_1: {version: 1}}\n",
@@ -74,7 +74,11 @@ def bare(folder: Path, python: Path) -> None:
     """Run pytest in a ready virtual environment on this machine."""
     with tempfile.TemporaryDirectory() as reports:
         command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=30"]
-        command += [f"--ctrf={reports}/ctrf.json", "--json-report", f"--json-report-file={reports}/report.json"]
+        command += [
+            f"--ctrf={reports}/ctrf.json",
+            "--json-report",
+            f"--json-report-file={reports}/report.json",
+        ]
         command += ["--entrypoint=python3 main.py", f"{folder}/tests/test_checkpoint_1.py"]
         subprocess.run(command, cwd=folder / "submission", check=True, stdout=subprocess.DEVNULL)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import anyio
 import msgspec
 
+from benchmarks.trivial import lay_out
 from engine.batch import Batch, BatchOptions, Summary
 from engine.evaluation import fingerprint
 from engine.foresight import recorded_versions
@@ -26,8 +27,6 @@ from engine.problem import load_problem
 from engine.sandbox.choice import open_sandbox
 from engine.store import Store, StoreKey
 from engine.treehash import TreeHasher
-
-from benchmarks.trivial import lay_out
 
 SUBMISSIONS = 100
 
@@ -97,7 +96,9 @@ def main() -> None:
             seconds, used = time.monotonic() - started, time.process_time() - cpu
             total = summary.counts.passed
             assert summary.counts.cached == total, summary
-            print(f"{total} evaluations: {total / seconds:,.0f} a second, {1000 * used / total:.2f} ms CPU each")
+            print(
+                f"{total} evaluations: {total / seconds:,.0f} a second, {1e3 * used / total:.2f} ms CPU each"
+            )
 
 
 if __name__ == "__main__":

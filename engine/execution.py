@@ -128,7 +128,9 @@ class Executor:
         digest = await workshop.sandbox.image_digest(evaluation.environment.image)
         if isinstance(digest, Broken):
             return None
-        return await anyio.to_thread.run_sync(self._find, evaluation, problem, digest, workshop.preparer.locks)
+        return await anyio.to_thread.run_sync(
+            self._find, evaluation, problem, digest, workshop.preparer.locks
+        )
 
     def _find(
         self, evaluation: Evaluation, problem: ProblemConfig, digest: str, locks: Locks

@@ -136,9 +136,7 @@ class Narrator:
         line = msgspec.structs.replace(line, ingredients=msgspec.UNSET)
         if not self._with_tests:
             line = msgspec.structs.replace(line, tests=msgspec.UNSET)
-        return EvaluationFinished(
-            run_id=line.run_id, evaluation_id=line.id, labels=line.labels, result=line
-        )
+        return EvaluationFinished(run_id=line.run_id, evaluation_id=line.id, labels=line.labels, result=line)
 
     def _line(self, event: Finished[Evaluation, Outcome]) -> ResultLine:
         item, results = event.item, event.outcome.evaluated.results

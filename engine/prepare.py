@@ -31,8 +31,8 @@ TEST_PACKAGES = ("pytest-json-ctrf", "pytest-json-report", "pytest-timeout", "js
 LAYOUT = 2
 # What installers say when the index cannot be reached; whether it is true is found out by asking ourselves.
 UNREACHABLE = re.compile(
-    r"dns error|failed to lookup|error sending request|connection (refused|reset)|timed out|network is unreachable"
-    r"|temporary failure in name resolution|failed to fetch|invalid peer certificate|tunnel|proxy",
+    r"dns error|failed to lookup|error sending request|connection (refused|reset)|timed out|failed to fetch"
+    r"|network is unreachable|temporary failure in name resolution|invalid peer certificate|tunnel|proxy",
     re.IGNORECASE,
 )
 ASK_THE_INDEX = "uv pip install --dry-run --no-cache --quiet pip"
@@ -90,7 +90,11 @@ class Preparer:
         if not UNREACHABLE.search(broken.detail):
             return broken
         question = msgspec.structs.replace(
-            failed, key=f"question-{os.urandom(8).hex()}", commands=(ASK_THE_INDEX,), archives=(), timeout=60.0
+            failed,
+            key=f"question-{os.urandom(8).hex()}",
+            commands=(ASK_THE_INDEX,),
+            archives=(),
+            timeout=60.0,
         )
         answer = await self._sandbox.prepare(msgspec.structs.replace(question, keep=False))
         if isinstance(answer, Prepared):
@@ -121,7 +125,11 @@ def wanted_toolchain(environment: EnvironmentSpec, digest: str, dependencies: tu
 
 
 def wanted_environment(
-    environment: EnvironmentSpec, digest: str, submission: Path, timeout: float, hasher: TreeHasher | None = None
+    environment: EnvironmentSpec,
+    digest: str,
+    submission: Path,
+    timeout: float,
+    hasher: TreeHasher | None = None,
 ) -> Wanted:
     """Want the environment that a submission's set-up makes from the files it depends on. Blocks."""
     setup = _setup(environment, submission)
@@ -153,7 +161,7 @@ def wanted_environment(
 
 
 def _setup(environment: EnvironmentSpec, submission: Path) -> tuple[SetupCommand, ...]:
-    """Return the set-up commands; `uv run` in a project installs it at its first start, so that comes last."""
+    """Return the set-up commands, with what `uv run` would install at its first start in a project."""
     project = submission / "pyproject.toml"
     if not environment.setup or not environment.entrypoint.startswith("uv run") or not project.is_file():
         return environment.setup

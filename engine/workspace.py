@@ -124,9 +124,7 @@ def _walk(folder: Path) -> Iterator[str]:
                     pending.append(entry.path)
 
 
-def _pack(
-    target: BinaryIO, folder: Path, paths: Iterable[str], size_limit: int, keep_times: bool
-) -> None:
+def _pack(target: BinaryIO, folder: Path, paths: Iterable[str], size_limit: int, keep_times: bool) -> None:
     size = 0
     with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for path in paths:
@@ -176,7 +174,7 @@ def _shown(name: str | Path) -> str:
 
 
 def test_tree(problem: ProblemConfig, checkpoint: str, hide: HideTests) -> TestTree:
-    """Lay out the tests of a checkpoint: what runs, what goes along, and what the submission must not read."""
+    """Lay out the tests of a checkpoint: what runs, what goes along, what the submission must not read."""
     modules = tuple(problem.test_modules(checkpoint))
     left_out = {*problem.later_modules(checkpoint), "__pycache__", "assets"}
     tests = io.BytesIO()

@@ -22,7 +22,9 @@ def image_without_python() -> str:
 
 
 def _image_named(*arguments: str) -> str:
-    told = subprocess.run([ROOT / ".ci" / "test-image", *arguments], check=True, stdout=subprocess.PIPE, text=True)
+    told = subprocess.run(
+        [ROOT / ".ci" / "test-image", *arguments], check=True, stdout=subprocess.PIPE, text=True
+    )
     return told.stdout.strip()
 
 
@@ -33,7 +35,9 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_folders(
+    tmp_path_factory: pytest.TempPathFactory, shared_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Give every test a store of its own, so that no result of another is its answer."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared_cache))

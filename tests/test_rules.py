@@ -11,7 +11,7 @@ ENGINE = Path(engine.__file__).parent
 
 def imported_names(path: Path) -> set[str]:
     """Return the full names of everything that a file imports."""
-    names = set()
+    names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)

@@ -19,7 +19,7 @@ from engine.views.terminal import render
 @click.argument("run")
 @click.option("--policy", required=True, type=click.Choice(list(POLICIES)), help="The rule to judge by.")
 @click.option(
-    "--output", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Where runs are kept."
+    "--output", type=click.Path(path_type=Path), default=Path("runs"), metavar="DIR", help="Where runs are."
 )
 @click.option("--jsonl", "as_lines", is_flag=True, help="Print result lines instead of a table.")
 def judge(run: str, policy: str, output: Path, as_lines: bool) -> None:

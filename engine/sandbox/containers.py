@@ -72,7 +72,9 @@ def preparation_config(preparation: Preparation, who: Identity) -> Config:
             PATHS.toolchain: tmpfs(TOOLCHAIN_SIZE, "mode=755"),
         },
     }
-    return container_config(preparation.image, launcher_command(preparation.python), preparation.runtime, host)
+    return container_config(
+        preparation.image, launcher_command(preparation.python), preparation.runtime, host
+    )
 
 
 def keeper_config(image: str, python: str) -> Config:

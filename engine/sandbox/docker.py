@@ -176,7 +176,9 @@ class DockerSandbox:
 
     async def _make(self, preparation: Preparation, volume: str) -> Prepared | Broken:
         architecture = str(self._images[preparation.image].get("Architecture", ""))
-        made: Prepared | Broken = Broken.of(BrokenKind.TOOLCHAIN_UNRESOLVABLE, "uv does not run in this image")
+        made: Prepared | Broken = Broken.of(
+            BrokenKind.TOOLCHAIN_UNRESOLVABLE, "uv does not run in this image"
+        )
         for uv in uv_programs(architecture):
             with tempfile.TemporaryFile(prefix="scbench-") as packed:
                 transcript = await self._run_preparation(preparation, uv, packed)

@@ -76,7 +76,7 @@ class FakeSandbox:
         self.peak: Counter[str] = Counter()
         self.answer: Callable[[str], Run] = lambda said: run_of("failed" if "wrong" in said else "passed")
         self.on_run: Callable[[str], Awaitable[None]] = _nothing
-        self.on_prepare: Callable[[str], Awaitable[None]] = _nothing
+        self.on_prepare: Callable[[Preparation], Awaitable[None]] = _nothing
 
     async def image_digest(self, image: str) -> str | Broken:
         """Name an image that is always there."""
@@ -89,7 +89,7 @@ class FakeSandbox:
     async def prepare(self, preparation: Preparation) -> Prepared | Broken:
         """Pretend to install."""
         with self._counted("prepare"):
-            await self.on_prepare(preparation.key)
+            await self.on_prepare(preparation)
         self.prepared.append(preparation.key)
         return Prepared(kind=preparation.kind, key=preparation.key, versions=self.versions, python="3.12")
 
@@ -135,7 +135,7 @@ class FakeSandbox:
         """Keep nothing."""
 
 
-async def _nothing(_name: str) -> None:
+async def _nothing(_about: str | Preparation) -> None:
     await anyio.lowlevel.checkpoint()
 
 

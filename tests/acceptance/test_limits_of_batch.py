@@ -13,6 +13,7 @@ from engine import Batch, BatchOptions, host, run_batch, throttle
 from engine.events import AdmissionChanged, EvaluationFinished, EvaluationStarted, Event
 from engine.manifest import load_manifests
 from engine.results import BrokenKind
+from engine.sandbox import Preparation
 from tests.acceptance.fake_sandbox import FakeSandbox, install
 from tests.docker.tiny import FIRST, GREETS, write_files, write_problem
 
@@ -100,10 +101,14 @@ async def test_preparations_have_a_limit_of_their_own(tmp_path: Path, sandbox: F
     environment = {"image": "fake", "setup": [{"run": "make"}]}
     concurrency = {"batch": 12, "prepare": 3}
     manifest = write_many(tmp_path, environment=environment, concurrency=concurrency)
-    # What everybody needs is made first, or the others would wait for it one by one.
-    await Batch(load_manifests([manifest]), BatchOptions(select=("p0/*/m0",))).run()
     crowd = Crowd(sandbox, "prepare", 3)
-    sandbox.on_prepare = crowd.wait
+
+    async def wait(preparation: Preparation) -> None:
+        # What everybody needs is made alone.
+        if preparation.commands:
+            await crowd.wait(preparation.key)
+
+    sandbox.on_prepare = wait
     summary = await Batch(load_manifests([manifest])).run()
     assert summary.counts.passed == 12
     assert sandbox.peak["prepare"] == 3

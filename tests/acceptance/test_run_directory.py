@@ -31,8 +31,8 @@ pytestmark = pytest.mark.docker
 def evaluate(folder: Path, image: str) -> dict[str, str]:
     """Run a run directory and return the verdict of each problem."""
     (folder / "environment.yaml").write_text(ENVIRONMENT.format(image=image))
-    command = [SCBENCH, "run", folder, "--problems", PROBLEMS, "--output", folder.parent, "--jsonl", "-"]
-    done = subprocess.run([*command, "--quiet"], stdout=subprocess.PIPE, check=True, timeout=240)
+    command = f"{SCBENCH} run {folder} --problems {PROBLEMS} --output {folder.parent} --jsonl - --quiet"
+    done = subprocess.run(command.split(), stdout=subprocess.PIPE, check=True, timeout=240)
     lines = map(json.loads, done.stdout.splitlines())
     return {line["problem_name"]: line["verdict"] for line in lines}
 

@@ -118,7 +118,7 @@ async def set_up_that_fails(bench: Bench) -> CorrectnessResults:
 @case(BrokenKind.SETUP_FAILED, Fault.SUBMISSION, "exit code 137")
 async def set_up_that_eats_memory(bench: Bench) -> CorrectnessResults:
     """Set-up is held to the limits, too."""
-    environment = setup(bench, "python -c \"x = [bytearray(1 << 24) for _ in range(1 << 10)]\"")
+    environment = setup(bench, 'python -c "x = [bytearray(1 << 24) for _ in range(1 << 10)]"')
     return (await bench.evaluate(environment=environment)).results
 
 
@@ -427,7 +427,10 @@ def test_neighbours_do_not_notice(outcomes: dict[str, CorrectnessResults]) -> No
 
 async def test_seal_that_does_not_hold(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a child of the grader can read what only the grader may, nothing is judged."""
-    sealing, broken_seal = "os.setresgid(gid, gid, grader_gid)", "os.setresgid(grader_gid, grader_gid, grader_gid)"
+    sealing, broken_seal = (
+        "os.setresgid(gid, gid, grader_gid)",
+        "os.setresgid(grader_gid, grader_gid, grader_gid)",
+    )
     monkeypatch.setattr(wire, "bundle", lambda: bundle_with(sealing, broken_seal))
     results = (await bench.evaluate(FIRST)).results
     broken = broken_as(results, BrokenKind.SEAL_FAILED, Fault.INFRASTRUCTURE)
@@ -457,7 +460,18 @@ async def test_torn_preparation_is_made_again(bench: Bench, kind: str) -> None:
     assert (await bench.evaluate(problem, environment=environment)).results.broken is None
     [torn] = [name for name in await volumes(bench.run_id) if kind in name]
     image = bench.environment.image
-    remove = ["docker", "run", "--rm", "--volume", f"{torn}:/torn", image, "rm", "-rf", "/torn/.scbench", "/torn/tools"]
+    remove = [
+        "docker",
+        "run",
+        "--rm",
+        "--volume",
+        f"{torn}:/torn",
+        image,
+        "rm",
+        "-rf",
+        "/torn/.scbench",
+        "/torn/tools",
+    ]
     await anyio.run_process(remove)
 
     again = Bench(Workshop.of(bench.workshop.sandbox), image, bench.folder / "again")

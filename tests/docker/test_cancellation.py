@@ -57,7 +57,9 @@ class Trial:
         self.steps = 0
         self.finished = False
 
-    async def run(self, problem: ProblemConfig, submission: Path, *, setup: bool, at: int | None = None) -> None:
+    async def run(
+        self, problem: ProblemConfig, submission: Path, *, setup: bool, at: int | None = None
+    ) -> None:
         """Evaluate until the step is reached."""
         async with open_sandbox(self.sandbox, self.run_id) as opened:
             bench = Bench(Workshop.of(opened), self.image, self.folder, self.sandbox)
@@ -136,7 +138,16 @@ async def check_remains(trial: Trial, image: str) -> None:
 
     await until(no_container)
     for volume in await volumes(trial.run_id):
-        look = ["docker", "run", "--rm", "--volume", f"{volume}:/made", image, "ls", "/made/.scbench/complete"]
+        look = [
+            "docker",
+            "run",
+            "--rm",
+            "--volume",
+            f"{volume}:/made",
+            image,
+            "ls",
+            "/made/.scbench/complete",
+        ]
         await anyio.run_process(look)
     await remove_volumes(trial.run_id)
 

@@ -77,7 +77,9 @@ async def test_limit_of_the_session_by_the_launcher(bench: Bench) -> None:
     def test_never():
         pass
     """
-    problem = bench.problem(FIRST, {"tests/test_deaf.py": deaf}, checkpoints={"checkpoint_1": None, "deaf": None})
+    problem = bench.problem(
+        FIRST, {"tests/test_deaf.py": deaf}, checkpoints={"checkpoint_1": None, "deaf": None}
+    )
     results = (await bench.evaluate(problem, HELLO, limits(test=1.0, session=2.0))).results
     broken = broken_as(results, BrokenKind.SESSION_TIMEOUT, Fault.SUBMISSION)
     assert "1 of 3 tests done" in broken.detail
@@ -130,4 +132,6 @@ async def test_limit_of_the_batch(
     write_files(tmp_path / "samples" / "slow", {"main.py": HELLO})
     again = Batch(load_manifests([manifest]), BatchOptions(resume=summary.run_id))
     assert (await again.run()).exit_code == 0
-    assert {name: line.verdict for name, line in read_lines(again.directory.results).items()} == dict.fromkeys(submissions, "passed")
+    assert {
+        name: line.verdict for name, line in read_lines(again.directory.results).items()
+    } == dict.fromkeys(submissions, "passed")

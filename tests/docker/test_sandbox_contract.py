@@ -179,7 +179,11 @@ async def look_around(bench: Bench, **config: object) -> tuple[Seen, str]:
     evaluated = await bench.evaluate(problem, LOOKS_AROUND)
     assert evaluated.results.broken is None, evaluated.results.broken
     lines = evaluated.stdout.text().splitlines()
-    told = {line.split(" ", 1)[0]: line.split(" ", 1)[1] for line in lines if line.startswith(("SEEN ", "GRADER "))}
+    told = {
+        line.split(" ", 1)[0]: line.split(" ", 1)[1]
+        for line in lines
+        if line.startswith(("SEEN ", "GRADER "))
+    }
     return msgspec.json.decode(told["SEEN"], type=Seen), told["GRADER"]
 
 
@@ -198,7 +202,9 @@ async def test_surroundings_of_the_submission(bench: Bench) -> None:
     assert environment["UV_OFFLINE"] == "1"
     assert environment["SCBENCH_CHECKPOINT"] == "checkpoint_1"
     assert not [name for name in environment if name.startswith(("PYTEST_", "PYTHON"))]
-    assert not [entry for entry in seen.path if "toolchain" in entry or entry.startswith("/opt/scbench/tools")]
+    assert not [
+        entry for entry in seen.path if "toolchain" in entry or entry.startswith("/opt/scbench/tools")
+    ]
 
 
 async def test_variables_of_problem_and_checkpoint(bench: Bench) -> None:
@@ -216,7 +222,9 @@ async def test_entry_command_is_passed_unchanged(bench: Bench) -> None:
     """Tests receive the entry command letter by letter, without anything before or after it."""
     command = "python -X utf8 'a b'/../{entry_file} --flag=\"x y\""
     environment = msgspec.structs.replace(bench.environment, entrypoint=command)
-    tests = "def test_entry(entrypoint):\n    assert entrypoint == " + repr(command.format(entry_file="main.py"))
+    tests = "def test_entry(entrypoint):\n    assert entrypoint == " + repr(
+        command.format(entry_file="main.py")
+    )
     results = (await bench.evaluate(tests, environment=environment)).results
     assert statuses(results) == {"test_entry": "passed"}
 

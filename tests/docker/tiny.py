@@ -79,7 +79,13 @@ class Bench:
     """A workshop, the image to use in it, and a folder for what is evaluated."""
 
     def __init__(
-        self, workshop: Workshop, image: str, folder: Path, sandbox: SandboxName = "docker", *, run_id: str = ""
+        self,
+        workshop: Workshop,
+        image: str,
+        folder: Path,
+        sandbox: SandboxName = "docker",
+        *,
+        run_id: str = "",
     ) -> None:
         self.run_id = run_id
         self.workshop = workshop
@@ -89,7 +95,9 @@ class Bench:
 
     def problem(self, tests: str, files: Mapping[str, str] | None = None, **config: object) -> ProblemConfig:
         """Make a problem with one checkpoint."""
-        return load_problem(write_problem(self.folder / f"problem{next(self._numbers)}", tests, files, **config))
+        return load_problem(
+            write_problem(self.folder / f"problem{next(self._numbers)}", tests, files, **config)
+        )
 
     def submission(self, files: Mapping[str, str] | str = HELLO) -> Path:
         """Make a submission: its files, or the text of its main.py."""
