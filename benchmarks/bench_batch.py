@@ -72,7 +72,8 @@ def run_bare(one: Bare) -> None:
     """Run one pytest."""
     with tempfile.TemporaryDirectory() as reports:
         command = [*one.command, f"--json-report-file={reports}/report.json", f"--ctrf={reports}/ctrf.json"]
-        env = {**os.environ, "PATH": f"{one.path}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": ""}
+        env = {**os.environ, "PATH": f"{one.path}:{os.environ['PATH']}"}
+        env.pop("PYTHONDONTWRITEBYTECODE", None)
         subprocess.run(command, cwd=one.folder, check=True, stdout=subprocess.DEVNULL, env=env)
 
 

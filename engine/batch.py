@@ -232,6 +232,7 @@ class Batch:
                 self._scheduler.drain()
             # Closed after the group: who still wants to tell something when writing has failed is cancelled.
             stack.enter_context(receive)
+            stack.enter_context(send)
             group = await stack.enter_async_context(anyio.create_task_group())
             group.start_soon(self._write_events, receive, journal, list(sinks))
             await send.send(self._narrator.started(self.manifest.name, resumed=self._earlier.sessions > 0))
@@ -476,4 +477,6 @@ async def run_batch(
         await task
     finally:
         task.cancel()
-        await asyncio.wait([task])
+        # Also when whoever iterates is being cancelled.
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])

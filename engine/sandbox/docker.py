@@ -232,6 +232,8 @@ class DockerSandbox:
             with anyio.move_on_after(job.limits.evaluation) as scope:
                 async with self._container(config, slot, transcript) as transport:
                     await converse(transport, header, job.archives, transcript)
+                    if not transcript.is_over:
+                        broken = await self._killed_for_memory(transport.container_id)
             if scope.cancelled_caught:
                 detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
                 broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
@@ -243,6 +245,17 @@ class DockerSandbox:
             if NO_PROGRAM.search(_reason(error)):
                 self._torn.add(volume_name("toolchain", job.toolchain.key))
         return self._conclude(job, transcript, broken)
+
+    async def _killed_for_memory(self, container_id: str) -> Broken | None:
+        """Ask the daemon whether a launcher that fell silent was killed for lack of memory."""
+        wanted = json.dumps({"container": [container_id], "event": ["oom"]})
+        params = {"since": "0", "until": str(int(time.time()) + 1), "filters": wanted}
+        with anyio.move_on_after(5), contextlib.suppress(*DAEMON_ERRORS):
+            async with self._client._query("events", params=params) as response:
+                if b'"oom"' in await response.read():
+                    detail = "the container ran out of memory, and the launcher was killed for it"
+                    return Broken.of(BrokenKind.OUT_OF_MEMORY, detail)
+        return None
 
     def _conclude(self, job: Job, transcript: Transcript, broken: Broken | None) -> Run:
         outcome = transcript.outcome

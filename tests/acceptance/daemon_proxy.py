@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -86,14 +87,22 @@ class DaemonProxy:
                 self.connections += 1
                 self._clients.add(client)
                 self._daemons.add(daemon)
-            for source, target in ((client, daemon), (daemon, client)):
-                threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+            threading.Thread(target=self._carry, args=(client, daemon), daemon=True).start()
+
+    def _carry(self, client: socket.socket, daemon: socket.socket) -> None:
+        with client, daemon:
+            back = threading.Thread(target=self._pump, args=(daemon, client), daemon=True)
+            back.start()
+            self._pump(client, daemon)
+            back.join()
 
     def _pump(self, source: socket.socket, target: socket.socket) -> None:
+        heard = True
         with contextlib.suppress(OSError):
             while data := source.recv(CHUNK):
                 self._flowing.wait()
-                target.sendall(data)
+                # A container goes on though nobody listens.
+                heard = heard and _sent(target, data)
         # What was cut off by `drop` is told to nobody else.
         with self._lock:
             told = source in self._clients or source in self._daemons
@@ -104,17 +113,27 @@ class DaemonProxy:
                 target.shutdown(socket.SHUT_WR)
 
 
+def _sent(target: socket.socket, data: bytes) -> bool:
+    try:
+        target.sendall(data)
+    except OSError:
+        return False
+    return True
+
+
 def _shut(one: socket.socket) -> None:
     with contextlib.suppress(OSError):
         one.shutdown(socket.SHUT_RDWR)
 
 
 @contextlib.contextmanager
-def daemon_proxy(folder: Path) -> Iterator[DaemonProxy]:
+def daemon_proxy() -> Iterator[DaemonProxy]:
     """Stand in front of the real daemon for a while."""
-    proxy = DaemonProxy(folder / "docker.sock", real_address())
-    proxy.accept()
-    try:
-        yield proxy
-    finally:
-        proxy.close()
+    # The path of a socket must be short.
+    with tempfile.TemporaryDirectory(prefix="scbench-") as folder:
+        proxy = DaemonProxy(Path(folder) / "docker.sock", real_address())
+        proxy.accept()
+        try:
+            yield proxy
+        finally:
+            proxy.close()
