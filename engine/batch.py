@@ -22,7 +22,7 @@ from engine import admission, host, throttle
 from engine.durations import Durations
 from engine.environment import SandboxName
 from engine.evaluation import Evaluation
-from engine.events import AdmissionChanged, Event, RunCounts, WarningGiven
+from engine.events import AdmissionChanged, Event, RunCounts, RunStarted, WarningGiven
 from engine.execution import Executor, Memory, Outcome, lost
 from engine.grading import judge
 from engine.journal import Journal, JournalState, Rerun, replay, write_results
@@ -386,7 +386,9 @@ class Batch:
                 while len(events) < STREAM_SIZE:
                     events.append(receive.receive_nowait())
             await anyio.to_thread.run_sync(self._narrator.write_files, self._narrator.take_unwritten())
-            await journal.append((*self._recorder.take(), *events))
+            # A session tells that it begins before it tells its plan, or the plan would be the earlier one's.
+            begin = 1 if isinstance(first, RunStarted) else 0
+            await journal.append((*events[:begin], *self._recorder.take(), *events[begin:]))
             for sink in tuple(sinks):
                 if not await self._tell(sink, events):
                     sinks.remove(sink)

@@ -113,6 +113,7 @@ def import_grader(job: EvaluationJob) -> None:
 
 def receive(channel: frames.Channel, job: EvaluationJob, layout: Layout) -> None:
     """Unpack the archives that follow: the submission's by its own uid, the rest by root."""
+    refused = None
     for name, stream in channel.archives():
         if name == "tests":
             files.unpack(stream, layout["root"])
@@ -122,7 +123,12 @@ def receive(channel: frames.Channel, job: EvaluationJob, layout: Layout) -> None
             os.makedirs(layout["certificates"])
             files.unpack(stream, layout["certificates"])
         else:
-            unpack_as_submission(job, stream, layout["workspace"])
+            try:
+                unpack_as_submission(job, stream, layout["workspace"])
+            except NotLaid as reason:
+                refused = reason  # raised when the engine has said all, which else would wait to be heard
+    if refused is not None:
+        raise refused
     for folder in KEPT_FOLDERS:
         made_by_setup = os.path.join(layout["environment"], ".scbench", folder + ".tar")
         if os.path.exists(made_by_setup):

@@ -104,6 +104,8 @@ class Work:
         try:
             evaluate.unpack_as_submission(self.job, stream, self.paths["workspace"])
         except evaluate.NotLaid as reason:
+            while stream.read(frames.CHUNK):
+                pass  # the engine is heard out, or it would wait with what it still has to send
             raise CommandFailed("lay out the files", "refused", str(reason)) from reason
 
     def run(self, command: list[str] | str) -> str:

@@ -1,8 +1,10 @@
 """The real `scbench` command, as a user starts it."""
 
+import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -41,3 +43,13 @@ def start(*arguments: str | Path, cwd: Path, **changes: str) -> subprocess.Popen
         text=True,
         start_new_session=True,
     )
+
+
+@contextlib.contextmanager
+def started(*arguments: str | Path, cwd: Path, **changes: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a command, and see that it is over in the end, whatever the test does."""
+    with start(*arguments, cwd=cwd, **changes) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

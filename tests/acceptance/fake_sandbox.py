@@ -30,9 +30,10 @@ from engine.sandbox import (
 TESTS = ("tests/test_checkpoint_1.py::test_first", "tests/test_checkpoint_1.py::test_greets")
 
 
-def run_of(status: Status) -> Run:
+def run_of(status: Status, only: tuple[str, ...] = ()) -> Run:
     """Return a run in which the last test has this status and all witnesses say so."""
     statuses: dict[str, Status] = {TESTS[0]: "passed", TESTS[1]: status}
+    statuses = {name: statuses[name] for name in only or TESTS}
     phases = [
         PhaseReport(
             nodeid=nodeid,
@@ -49,15 +50,16 @@ def run_of(status: Status) -> Run:
         for nodeid, outcome in statuses.items()
     ]
     code = int(status == "failed")
-    report = {"exitcode": code, "tests": tests, "summary": {"total": 2, "collected": 2}}
-    ctrf = [{"name": nodeid, "status": outcome, "duration": 1} for nodeid, outcome in statuses.items()]
+    report = {"exitcode": code, "tests": tests, "summary": {"total": len(tests), "collected": len(tests)}}
+    listed = [{"name": nodeid, "status": outcome, "duration": 1} for nodeid, outcome in statuses.items()]
+    ctrf = {"results": {"tests": listed, "summary": {"tests": len(listed)}}}
     return Run(
         end=End(exit_code=code, sealed=True),
         collected=tuple(CollectedTest(nodeid=nodeid) for nodeid in statuses),
         phases=tuple(phases),
         reports={
             "pytest-report.json": json.dumps(report).encode(),
-            "ctrf-report.json": json.dumps({"results": {"tests": ctrf, "summary": {"tests": 2}}}).encode(),
+            "ctrf-report.json": json.dumps(ctrf).encode(),
         },
     )
 
@@ -70,11 +72,9 @@ class FakeSandbox:
     def __init__(self) -> None:
         # Evaluations that ran, by the name that a submission has in its main.py.
         self.ran: list[str] = []
-        self.prepared: list[str] = []
-        self.versions = {"pytest": "9.0"}
         self.now: Counter[str] = Counter()
         self.peak: Counter[str] = Counter()
-        self.answer: Callable[[str], Run] = lambda said: run_of("failed" if "wrong" in said else "passed")
+        self.answer: Callable[[str, Job], Run] = _honest
         self.on_run: Callable[[str], Awaitable[None]] = _nothing
         self.on_prepare: Callable[[Preparation], Awaitable[None]] = _nothing
 
@@ -90,8 +90,8 @@ class FakeSandbox:
         """Pretend to install."""
         with self._counted("prepare"):
             await self.on_prepare(preparation)
-        self.prepared.append(preparation.key)
-        return Prepared(kind=preparation.kind, key=preparation.key, versions=self.versions, python="3.12")
+        locked = dict(line.split("==") for line in preparation.constraints.split())
+        return Prepared(kind=preparation.kind, key=preparation.key, versions=locked, python="3.12")
 
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Read the submission's main.py and answer by it."""
@@ -104,7 +104,7 @@ class FakeSandbox:
             for word in ("run", *said.split()):
                 stack.enter_context(self._counted(word))
             await self.on_run(said)
-        return self.answer(said)
+        return self.answer(said, job)
 
     @contextlib.contextmanager
     def _counted(self, word: str) -> Iterator[None]:
@@ -133,6 +133,10 @@ class FakeSandbox:
 
     async def remove(self, kept: Kept) -> None:
         """Keep nothing."""
+
+
+def _honest(said: str, job: Job) -> Run:
+    return run_of("failed" if "wrong" in said else "passed", job.only)
 
 
 async def _nothing(_about: str | Preparation) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from engine.environment import SandboxName
-from tests.acceptance.command import scbench, start
+from tests.acceptance.command import scbench, started
 from tests.docker.tiny import HANGS, HELLO, decode_lines, read_lines, write_batch, write_files
 
 pytestmark = pytest.mark.docker
@@ -70,7 +70,9 @@ MISTAKES = {
     "problem without tests": Mistake(2, "there is no folder `tests`", "run", "bare.json"),
     "submission that does not exist": Mistake(2, "samples/nobody does not exist", "run", "nobody.json"),
     "run id that is taken": Mistake(2, "exists already", "run", "manifest.json", "--run-id", "taken"),
-    "run that does not exist": Mistake(2, "there is no run nothing", "run", "manifest.json", "--resume", "nothing"),
+    "run that does not exist": Mistake(
+        2, "there is no run nothing", "run", "manifest.json", "--resume", "nothing"
+    ),
     "no daemon": Mistake(3, "no Docker daemon answers", DOCKER_HOST="unix:///nowhere/docker.sock"),
     "no daemon over a network": Mistake(3, "no Docker daemon answers", DOCKER_HOST="tcp://127.0.0.1:1"),
     "daemon with no address": Mistake(3, "no Docker daemon answers", DOCKER_HOST="nonsense"),
@@ -133,7 +135,9 @@ def test_failed_submissions_and_the_exit_code(batch: Callable[..., Path], tmp_pa
     manifest = batch(HELLO, "print('wrong')")
     assert scbench("run", manifest, "--run-id", "plain", cwd=tmp_path).returncode == 0
     assert scbench("run", manifest, "--fail-on", "failed", cwd=tmp_path).returncode == 1
-    verdicts = {name: line.verdict for name, line in read_lines(tmp_path / "runs/plain/results.jsonl").items()}
+    verdicts = {
+        name: line.verdict for name, line in read_lines(tmp_path / "runs/plain/results.jsonl").items()
+    }
     assert verdicts == {"model0": "passed", "model1": "failed"}
 
 
@@ -176,12 +180,11 @@ def test_killed_engine_leaves_nothing(
     run_id = f"killed-{os.getpid()}-{sandbox}"
     manifest = batch(HELLO, HANGS, HANGS, timeouts={"test": "10m"})
     arguments = ("run", manifest, "--run-id", run_id, "--sandbox", sandbox)
-    with start(*arguments, cwd=tmp_path) as run:
+    with started(*arguments, cwd=tmp_path) as run:
         wait_until(lambda: len(hanging(shared_cache, run_id, sandbox)) == 2, 120)
         run.send_signal(signal.SIGKILL)
         run.wait()
-    wait_until(lambda: not hanging(shared_cache, run_id, sandbox), 10)
-    assert not containers(run_id)
+    wait_until(lambda: not hanging(shared_cache, run_id, sandbox) and not containers(run_id), 10)
 
     for name in ("model1", "model2"):
         write_files(tmp_path / "samples" / name, {"main.py": HELLO})
@@ -196,10 +199,17 @@ def test_killed_engine_leaves_nothing(
 
 def hanging(cache: Path, run_id: str, sandbox: SandboxName) -> list[str]:
     """Return the submissions that hang: processes of this machine, or in containers of the run."""
-    if sandbox == "local":
-        return [process for process in processes_below(cache) if "main.py" in process]
-    listed = [docker("top", name, "-eo", "pid,args") for name in containers(run_id, "status=running")]
-    return [process for process in listed if "main.py" in process]  # type: ignore[misc]
+    found = processes_below(cache) if sandbox == "local" else processes_inside(run_id)
+    return [process for process in found if re.search(r"python\smain\.py", process)]
+
+
+def processes_inside(run_id: str) -> list[str]:
+    """Return the processes in the containers of a run, as far as these do not end meanwhile."""
+    found = []
+    for name in containers(run_id, "status=running"):
+        command = ["docker", "top", name, "-eo", "pid,args"]
+        found += subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines()
+    return found
 
 
 def processes_below(folder: Path) -> list[str]:
@@ -208,7 +218,7 @@ def processes_below(folder: Path) -> list[str]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "cwd").readlink().is_relative_to(folder):
-                found.append((process / "cmdline").read_text(errors="replace"))
+                found.append((process / "cmdline").read_text(errors="replace").replace("\0", " "))
         except OSError:
             continue
     return found
@@ -219,27 +229,24 @@ def test_killed_during_set_up(batch: Callable[..., Path], image: str, tmp_path: 
     run_id = f"set-up-{os.getpid()}"
     setup = [{"run": f"echo {run_id}; sleep 1000", "inputs": []}]
     manifest = batch(HELLO, environment={"image": image, "setup": setup})
-    with start("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
-        wait_until(lambda: any("sleep" in docker("top", name, "-eo", "pid,args") for name in running(run_id)), 120)
+    with started("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
+        wait_until(lambda: any("sleep 1000" in process for process in processes_inside(run_id)), 120)
         run.send_signal(signal.SIGKILL)
         run.wait()
     wait_until(lambda: not containers(run_id), 10)
-
-
-def running(run_id: str) -> list[str]:
-    """Return the containers of a run that are running."""
-    return containers(run_id, "status=running")
 
 
 SLOW = "import time\ntime.sleep(3)\nprint('hello')\n"
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_first_signal_drains(batch: Callable[..., Path], tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_first_signal_drains(
+    batch: Callable[..., Path], tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     """After the first signal what runs is finished, nothing more is started, and the output says so."""
     run_id = f"drained-{os.getpid()}-{code}"
     manifest = batch(SLOW, HELLO, concurrency=1)
-    with start("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
+    with started("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
         wait_until(lambda: starts_submission(run_id), 120)
         run.send_signal(number)
         said, _ = run.communicate(timeout=60)
@@ -253,20 +260,14 @@ def test_first_signal_drains(batch: Callable[..., Path], tmp_path: Path, number:
 
 def starts_submission(run_id: str) -> bool:
     """Tell whether a submission runs in a container of the run."""
-    for name in running(run_id):
-        listed = subprocess.run(
-            ["docker", "top", name, "-eo", "args"], check=False, capture_output=True, text=True
-        )
-        if re.search(r"python main\.py", listed.stdout):
-            return True
-    return False
+    return any(re.search(r"python\smain\.py", process) for process in processes_inside(run_id))
 
 
 def test_second_signal_ends_at_once(batch: Callable[..., Path], tmp_path: Path) -> None:
     """After the second signal nothing is waited for; what was lost can be resumed."""
     run_id = f"ended-{os.getpid()}"
     manifest = batch(HANGS, HELLO, concurrency=1, timeouts={"test": "10m"})
-    with start("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
+    with started("run", manifest, "--run-id", run_id, cwd=tmp_path) as run:
         wait_until(lambda: starts_submission(run_id), 120)
         run.send_signal(signal.SIGINT)
         events = tmp_path / "runs" / run_id / "events.jsonl"

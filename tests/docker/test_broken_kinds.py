@@ -305,8 +305,7 @@ async def conftest_that_does_not_import(bench: Bench) -> CorrectnessResults:
 @case(BrokenKind.INTERNAL_ERROR, Fault.PROBLEM, "internal error")
 async def hook_that_raises(bench: Bench) -> CorrectnessResults:
     """A hook of the problem raises before pytest collects."""
-    hook = "def pytest_addoption(parser):\n    parser.addoption('--entrypoint')\n    parser.addoption('--checkpoint')\n"
-    hook += "\ndef pytest_configure():\n    raise ValueError('hook')\n"
+    hook = CONFTEST + "\n\ndef pytest_configure():\n    raise ValueError('hook')\n"
     return (await bench.evaluate(bench.problem(FIRST, {"tests/conftest.py": hook}))).results
 
 

@@ -34,7 +34,7 @@ def stepping(task: Coroutine[Any, Any, Result], on_step: Callable[[], None]) -> 
     error: BaseException | None = None
     while True:
         try:
-            waiting = steps.send(value) if error is None else steps.throw(error)  # type: ignore[arg-type]
+            waiting = steps.send(value) if error is None else steps.throw(error)
         except StopIteration as end:
             result: Result = end.value
             return result

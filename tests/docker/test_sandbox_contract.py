@@ -175,7 +175,7 @@ class Seen(msgspec.Struct, kw_only=True):
 
 async def look_around(bench: Bench, **config: object) -> tuple[Seen, str]:
     """Start a submission that tells what it sees; return that, and the grader's own current folder."""
-    problem = bench.problem(PASSES_ON, **config)
+    problem = bench.problem(PASSES_ON, None, **config)
     evaluated = await bench.evaluate(problem, LOOKS_AROUND)
     assert evaluated.results.broken is None, evaluated.results.broken
     lines = evaluated.stdout.text().splitlines()

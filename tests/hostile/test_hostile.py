@@ -31,7 +31,7 @@ def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) ->
     assert bout.spoils() == "", bout.story()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", load_all(), ids=lambda case: case.name)
 def test_honest_neighbours_are_not_disturbed(arena: Arena, case: Case) -> None:
     """Whoever ran at the same time passed every test."""
     bout = arena.bout(case)

@@ -113,7 +113,7 @@ MUTATIONS = (
     Mutation(
         name="blame for what does not fit",
         case="rounded_up",
-        changes=(("evaluate", 'raise NotLaid("the submission', 'raise RuntimeError("the submission'),),
+        changes=(("evaluate", "        raise refused\n", "        raise RuntimeError(refused)\n"),),
     ),
     Mutation(
         name="replacing folders",
