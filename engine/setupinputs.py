@@ -35,6 +35,8 @@ _SHELL = re.compile(r"[;&|<>$`*?\[\](){}~#\\\n]")
 # A name, perhaps with extras and versions: nothing that could be a path or an address.
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9._, -]*\])?\s*([=<>!~].*)?(;.*)?")
 _FROM_ADDRESS = re.compile(r"\S+\s*@\s*(git\+)?https?://.*")
+# No list of requirements is longer, and a submission must not fill this machine's memory.
+_LARGEST = 1 << 20
 _LOCAL_PROJECT = re.compile(r"^\s*\[\s*(build-system|tool\.uv\.(sources|workspace))", re.MULTILINE)
 
 
@@ -118,6 +120,8 @@ def _with_references(mains: Sequence[str], submission: Path) -> set[str] | None:
 def _references(path: Path) -> list[str] | None:
     if not path.is_file():
         return []
+    if path.stat().st_size > _LARGEST:
+        return None
     text = path.read_text("utf-8", "replace").replace("\\\n", " ")
     references = []
     for line in (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.splitlines()):
@@ -138,7 +142,11 @@ def _installs_from_index(line: str) -> bool:
 
 def _builds_itself(submission: Path) -> bool:
     project = submission / "pyproject.toml"
-    return project.is_file() and bool(_LOCAL_PROJECT.search(project.read_text("utf-8", "replace")))
+    if not project.is_file():
+        return False
+    if project.stat().st_size > _LARGEST:
+        return True
+    return bool(_LOCAL_PROJECT.search(project.read_text("utf-8", "replace")))
 
 
 def _is_plain_file(path: Path) -> bool:

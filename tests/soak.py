@@ -1,7 +1,7 @@
 """A long run that is killed again and again: in the end there is one correct result for each evaluation.
 
     python -m tests.soak --evaluations 500 --kills 50
-    python -m tests.soak --evaluations 500 --kills 50 --restarts 3 --restart-command "systemctl restart docker"
+    python -m tests.soak --restarts 3 --restart-command "systemctl restart docker"
 
 The engine is killed with SIGKILL at random moments and resumed. The daemon is restarted only where the
 command for that is given: everything else that runs on it notices.
@@ -182,7 +182,8 @@ def rehearse(soak: Soak, folder: Path, image: str) -> Tally:
 
 def main() -> None:
     """Run a soak as the arguments say."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    as_written = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=as_written)
     parser.add_argument("--evaluations", type=int, default=500)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--restarts", type=int, default=0, help="of the daemon; needs --restart-command")

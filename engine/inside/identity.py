@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 
+from . import filters
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -23,6 +25,7 @@ class SealError(Exception):
 
 def become(uid: int, gid: int) -> None:
     """Turn this process into the submission, with nothing of root left."""
+    filters.install()
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
@@ -30,6 +33,7 @@ def become(uid: int, gid: int) -> None:
 
 def seal(uid: int, gid: int, grader_gid: int) -> None:
     """Turn this process into the grader: the submission's uid, and a group that no child inherits."""
+    filters.install()
     # With its own gid in no list, and another as filesystem gid, the kernel would start every child as if it
     # were set-id: the loader then drops TMPDIR and LD_LIBRARY_PATH.
     os.setgroups([gid])

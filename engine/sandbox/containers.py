@@ -66,6 +66,7 @@ def preparation_config(preparation: Preparation, who: Identity) -> Config:
         "MemorySwap": memory,
         "PidsLimit": max(resources.pids, 256),
         "ShmSize": resources.shared_memory,
+        "Ulimits": [{"Name": "nofile", "Soft": 4096, "Hard": 4096}],
         "Tmpfs": {
             PATHS.workspace: tmpfs(size, f"mode=755,uid={who.uid},gid={who.gid}"),
             PATHS.temporary: tmpfs(size, "mode=1777"),

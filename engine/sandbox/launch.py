@@ -183,6 +183,10 @@ def run_of(transcript: Transcript, broken: Broken | None) -> Run:
 
 
 def _trouble(transcript: Transcript) -> Broken | None:
+    if transcript.too_large and not transcript.reports:
+        # What a report holds comes from failing tests, which show what the submission printed.
+        largest = max(transcript.too_large.values())
+        return Broken.of(BrokenKind.OUT_OF_DISK, f"the report has {largest} bytes, more than may be sent")
     if transcript.garbled is not None:
         return Broken.of(BrokenKind.TAMPERED, f"something spoke in the grader's name: {transcript.garbled}")
     if transcript.end is not None:

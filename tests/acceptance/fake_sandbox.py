@@ -161,4 +161,3 @@ def install(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
         yield sandbox
 
     monkeypatch.setattr(batch, "open_sandbox", open_sandbox)
-

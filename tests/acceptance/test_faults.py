@@ -5,7 +5,7 @@ import os
 import secrets
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -67,7 +67,8 @@ def remove_all(run_id: str) -> None:
     """End the containers of a run as a daemon without live-restore does when it starts again."""
     if found := listed("ps", "--all", "--quiet", run_id=run_id):
         environment = {name: value for name, value in os.environ.items() if name != "DOCKER_HOST"}
-        subprocess.run(["docker", "rm", "--force", *found], env=environment, stdout=subprocess.DEVNULL, check=False)
+        command = ["docker", "rm", "--force", *found]
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False)
 
 
 class Story:
@@ -106,14 +107,14 @@ class Story:
 
 
 @pytest.fixture
-async def story(image: str, tmp_path: Path, run_id: str, proxy: DaemonProxy) -> AsyncIterator[Story]:
+def story(image: str, tmp_path: Path, run_id: str, proxy: DaemonProxy) -> Story:
     """Six evaluations, three at once."""
     submissions = {f"m{number}": f"{SLOW}# {number}\n" for number in range(5)} | {"wrong": "print('no')\n"}
-    yield Story(write_batch(tmp_path, image, submissions, concurrency=3), run_id)
+    return Story(write_batch(tmp_path, image, submissions, concurrency=3), run_id)
 
 
 def check(story: Story, summary: Summary) -> None:
-    """Check that every evaluation has the verdict that it deserves, and that no attempt was held against it."""
+    """Check that every evaluation has the verdict that it deserves, and that no attempt was counted."""
     lines = read_lines(story.batch.directory.results)
     assert {name: line.verdict for name, line in lines.items()} == {
         **{f"m{number}": "passed" for number in range(5)},
@@ -232,9 +233,11 @@ def with_patience(condition: Callable[[], bool]) -> None:
     anyio.run(until, holds, 60.0)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_first_signal_drains(tmp_path: Path, image: str, run_id: str, number: int, code: int) -> None:
-    """The first signal lets what runs finish, starts nothing more, says so, and leaves the rest for a resume."""
+    """The first signal lets what runs finish, starts nothing more, says so, and the rest can be resumed."""
     command = run_to_the_middle(tmp_path, image, run_id, SLOW)
     command.signal(number)
     assert command.end() == code, command.said
@@ -276,7 +279,7 @@ def test_second_signal_kills(tmp_path: Path, image: str, run_id: str) -> None:
 
 
 async def test_batch_deadline(tmp_path: Path, image: str, run_id: str) -> None:
-    """When the time of the batch is up, what is missing is told as such, the exit code is 124, and it resumes."""
+    """When the time is up, what is missing is told as such, the exit code is 124, and it can be resumed."""
     manifest = write_batch(tmp_path, image, {"a": SLOW, "b": HELLO}, timeouts={"batch": "1s"})
     summary = await Batch(load_manifests([manifest]), BatchOptions(run_id=run_id)).run()
     assert (summary.ending, summary.exit_code) == ("deadline", 124)

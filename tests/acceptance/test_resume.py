@@ -270,7 +270,9 @@ ONE, OF_P0, ANY = ["p0 hello"], ["p0 hello", "p0 wrong"], ["p0 hello", "p0 wrong
         pytest.param(setting(timeouts={"test": "7s"}), ANY, id="time limit"),
         pytest.param(setting(resources={"memory": "300MiB"}), ANY, id="memory limit"),
         pytest.param(setting(environment=LOCKED | {"env": {"A": "1"}}), ANY, id="variable"),
-        pytest.param(setting(environment=LOCKED | {"entrypoint": "python -u {entry_file}"}), ANY, id="command"),
+        pytest.param(
+            setting(environment=LOCKED | {"entrypoint": "python -u {entry_file}"}), ANY, id="command"
+        ),
         pytest.param(append("manifest.yaml", "# why\n"), [], id="comment in the manifest"),
         pytest.param(setting(policy="any-case"), [], id="policy"),
         pytest.param(setting(concurrency={"batch": 7, "per_problem": 1}), [], id="concurrency"),
