@@ -9,13 +9,14 @@ ENGINE = Path(engine.__file__).parent
 
 # A module imports only from rows below its own.
 PICTURE = """
-16  cli.run
-15  batch
-14  cli.doctor narration
-13  cli.debug diagnosis execution
-12  cli.clean cli.plan runner
-11  sandbox.choice
-10  foresight sandbox.docker
+17  cli.run
+16  batch
+15  cli.doctor narration
+14  cli.debug diagnosis execution
+13  cli.clean cli.plan runner
+12  sandbox.choice
+11  sandbox.docker
+10  foresight sandbox.daemon
  9  cli.show expectations prepare progress sandbox.local sandbox.probe
  8  boardview cli.check cli.compare cli.init integrity lines sandbox.containers sandbox.uvprogram
  7  board cli.report cli.runs cli.schema cli.sources disagreements endings explain plan preparations

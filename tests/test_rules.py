@@ -35,14 +35,14 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert {alias.name for node in top for alias in node.names} <= {"importlib", "TYPE_CHECKING"}
 
 
-def test_only_the_docker_sandbox_knows_aiodocker() -> None:
+def test_only_one_file_of_the_docker_sandbox_knows_aiodocker() -> None:
     """Foreign errors of the daemon are translated at one edge."""
     users = {
         path.relative_to(ENGINE).as_posix()
         for path in ENGINE.rglob("*.py")
         if any(name.partition(".")[0] == "aiodocker" for name in imported_names(path))
     }
-    assert users == {"sandbox/docker.py"}
+    assert users == {"sandbox/daemon.py"}
 
 
 def test_code_inside_containers_needs_only_the_standard_library() -> None:

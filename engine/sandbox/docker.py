@@ -1,31 +1,22 @@
 """Docker: a fresh container for each job, one attached stream, nothing left behind.
 
-The only file that knows aiodocker. Expected failures of the daemon become `Broken` values here. Prepared
-things are kept as named volumes, which every container that needs them mounts read-only.
+Expected failures of the daemon become `Broken` values here. Prepared things are kept as named volumes,
+which every container that needs them mounts read-only. `daemon.py` does the talking to the daemon.
 """
 
 import contextlib
-import json
 import os
 import re
 import tempfile
-import time
-import uuid
-from collections.abc import AsyncIterator, Mapping
-from datetime import datetime
+from collections.abc import AsyncIterator
 from typing import Any, BinaryIO
 
-import aiodocker
-import aiohttp
 import anyio
 import anyio.abc
 import msgspec
-from aiodocker.volumes import DockerVolume
 
-from engine import owner
-from engine.errors import SandboxUnavailable
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Archive, Job, Kept, OnProgress, Preparation, Prepared, Progress, Run, Shell
+from engine.sandbox import Archive, Job, OnProgress, Preparation, Prepared, Progress, Run, Shell
 from engine.sandbox.containers import (
     PATHS,
     Config,
@@ -35,6 +26,7 @@ from engine.sandbox.containers import (
     volume_filler_config,
     volume_name,
 )
+from engine.sandbox.daemon import DAEMON_ERRORS, AttachedStream, Daemon, DaemonRefused, connected, reason
 from engine.sandbox.launch import (
     Identity,
     certificate_archives,
@@ -43,16 +35,13 @@ from engine.sandbox.launch import (
     prepared_of,
     run_of,
 )
-from engine.sandbox.probe import DaemonFacts, Held, held_of, probe_config
+from engine.sandbox.probe import Held, held_of, probe_config
 from engine.sandbox.shell import PROGRAM, attend, docker_exec
 from engine.sandbox.uvprogram import uv_programs
-from engine.sandbox.wire import Transcript, TransportClosed, converse
+from engine.sandbox.wire import Transcript, converse
 
-DAEMON_ERRORS = (aiodocker.DockerError, aiohttp.ClientError, OSError, TimeoutError)
 FIRST_UID = 100_000
 GRADER_OFFSET = 2_000_000
-# How long one request may take; what a daemon made after that is removed at the end.
-PATIENCE = 120.0
 NO_PROGRAM = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 
 
@@ -66,14 +55,13 @@ class Slot:
         self.lifeline: Any = None
 
 
-class DockerSandbox:
+class DockerSandbox(Daemon):
     """Runs jobs in containers of one Docker daemon; use it within `open`."""
 
     name = "docker"
 
-    def __init__(self, client: aiodocker.Docker, run_id: str, background: anyio.abc.TaskGroup) -> None:
-        self._client = client
-        self._run_id = run_id
+    def __init__(self, client: Any, run_id: str, background: anyio.abc.TaskGroup) -> None:
+        super().__init__(client, run_id)
         # Removes containers while their results are already on their way.
         self._background = background
         self._images: dict[str, dict[str, Any]] = {}
@@ -88,11 +76,11 @@ class DockerSandbox:
     @contextlib.asynccontextmanager
     async def open(cls, run_id: str) -> AsyncIterator["DockerSandbox"]:
         """Connect to the daemon that the environment names, or raise SandboxUnavailable."""
-        async with _connected() as client, contextlib.AsyncExitStack() as stack:
+        async with connected() as client, contextlib.AsyncExitStack() as stack:
             # Slots are closed after the last container was removed: until then they come back one by one.
             background = anyio.create_task_group()
             sandbox = cls(client, run_id, background)
-            stack.push_async_callback(sandbox._remove_own)
+            stack.push_async_callback(sandbox.remove_own)
             stack.push_async_callback(sandbox._close_slots)
             await stack.enter_async_context(background)
             yield sandbox
@@ -102,7 +90,7 @@ class DockerSandbox:
         async with self._image_lock:
             if image not in self._images:
                 try:
-                    self._images[image] = await self._inspect_or_pull(image)
+                    self._images[image] = await self.inspect_or_pull(image)
                 except DAEMON_ERRORS as error:
                     return _image_failure(image, error)
         return _digest(self._images[image])
@@ -110,20 +98,9 @@ class DockerSandbox:
     async def known_digest(self, image: str) -> str | None:
         """Tell the digest or id of an image that is already here."""
         try:
-            return _digest(await self._client.images.inspect(image))
+            return _digest(await self.inspect(image))
         except DAEMON_ERRORS:
             return None
-
-    async def _inspect_or_pull(self, image: str) -> dict[str, Any]:
-        try:
-            return await self._client.images.inspect(image)
-        except aiodocker.DockerError as error:
-            if error.status != 404:
-                raise
-        async for line in self._client.images.pull(image, stream=True):
-            if "error" in line:
-                raise aiodocker.DockerError(404, line["error"])
-        return await self._client.images.inspect(image)
 
     def _image_environment(self, image: str) -> dict[str, str]:
         lines = self._images[image]["Config"].get("Env") or []
@@ -138,41 +115,16 @@ class DockerSandbox:
             return _preparation_failure(preparation, error)
 
     async def _find_prepared(self, volume: str) -> Prepared | None:
-        await self._wait_for_filler(volume)
-        try:
-            shown = await DockerVolume(self._client, volume).show()
-        except aiodocker.DockerError as error:
-            if error.status == 404:
-                return None
-            raise
-        record = (shown.get("Labels") or {}).get("scbench.record")
+        await self.wait_for_filler(volume)
+        labels = await self.volume_labels(volume)
+        if labels is None:
+            return None
+        record = labels.get("scbench.record")
         if record and volume not in self._torn:
             return msgspec.json.decode(record, type=Prepared)
-        await self._remove_volume(volume)
+        await self.remove_volume(volume)
         self._torn.discard(volume)
         return None
-
-    async def _wait_for_filler(self, volume: str) -> None:
-        """Wait while another engine fills a volume; what a dead one left half full is removed."""
-        filters = json.dumps({"label": [f"scbench.fills={volume}"]})
-        with anyio.move_on_after(300):
-            while fillers := await self._client.containers.list(all=True, filters=filters):
-                if all(owner.is_dead(one["Labels"]["scbench.owner"]) for one in fillers):
-                    await self._sweep()
-                await anyio.sleep(0.1)
-
-    async def _remove_volume(self, volume: str) -> None:
-        """Remove a volume as soon as the containers that still use it are gone."""
-        with anyio.move_on_after(20, shield=True):
-            while True:
-                try:
-                    await DockerVolume(self._client, volume).delete()
-                except aiodocker.DockerError as error:
-                    if error.status != 409:
-                        return
-                else:
-                    return
-                await anyio.sleep(0.1)
 
     async def _make(self, preparation: Preparation, volume: str) -> Prepared | Broken:
         architecture = str(self._images[preparation.image].get("Architecture", ""))
@@ -186,11 +138,15 @@ class DockerSandbox:
                 if isinstance(made, Prepared):
                     packed.seek(0)
                     if preparation.keep:
-                        await self._fill_volume(volume, preparation, made, packed)
+                        await self.fill_volume(self._filler(volume, preparation, made), volume, packed)
                     return made
             if transcript.outcome is None or not _uv_did_not_run(transcript.outcome.output):
                 return made
         return made
+
+    def _filler(self, volume: str, preparation: Preparation, made: Prepared) -> Config:
+        record = {"scbench.kind": preparation.kind, "scbench.record": msgspec.json.encode(made).decode()}
+        return volume_filler_config(preparation.image, volume, self.labels() | record)
 
     async def _run_preparation(self, preparation: Preparation, uv: Archive, packed: BinaryIO) -> Transcript:
         slot = self._take_slot()
@@ -202,22 +158,6 @@ class DockerSandbox:
             async with self._container(preparation_config(preparation, slot.who), slot) as transport:
                 await converse(transport, header, archives, transcript)
         return transcript
-
-    async def _fill_volume(
-        self, volume: str, preparation: Preparation, made: Prepared, packed: BinaryIO
-    ) -> None:
-        record = {"scbench.kind": preparation.kind, "scbench.record": msgspec.json.encode(made).decode()}
-        filled = False
-        # Makes the volume, too: there is none that is being filled without this container.
-        config = volume_filler_config(preparation.image, volume, self._labels() | record)
-        container = await self._create(config, {"scbench.fills": volume})
-        try:
-            await container.put_archive("/prepared", packed)
-            filled = True
-        finally:
-            await self._delete(container)
-            if not filled:
-                await self._remove_volume(volume)
 
     async def run(self, job: Job, on_progress: OnProgress) -> Run:
         """Run one job in a fresh container and remove it, whatever happens."""
@@ -233,7 +173,7 @@ class DockerSandbox:
                 async with self._container(config, slot, transcript) as transport:
                     await converse(transport, header, job.archives, transcript)
                     if not transcript.is_over:
-                        broken = await self._killed_for_memory(transport.container_id)
+                        broken = await self.killed_for_memory(transport.container_id)
             if scope.cancelled_caught:
                 detail = f"the limit of {job.limits.evaluation:g} s for the whole evaluation"
                 broken = Broken.of(BrokenKind.EVALUATION_TIMEOUT, detail)
@@ -241,21 +181,10 @@ class DockerSandbox:
             if _is_about_keeper(error, network):
                 # It went with a daemon that was restarted. Nothing has run yet, and the slot has none now.
                 return await self.run(job, on_progress)
-            broken = Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
-            if NO_PROGRAM.search(_reason(error)):
+            broken = Broken.of(BrokenKind.DAEMON_ERROR, reason(error))
+            if NO_PROGRAM.search(reason(error)):
                 self._torn.add(volume_name("toolchain", job.toolchain.key))
         return self._conclude(job, transcript, broken)
-
-    async def _killed_for_memory(self, container_id: str) -> Broken | None:
-        """Ask the daemon whether a launcher that fell silent was killed for lack of memory."""
-        wanted = json.dumps({"container": [container_id], "event": ["oom"]})
-        params = {"since": "0", "until": str(int(time.time()) + 1), "filters": wanted}
-        with anyio.move_on_after(5), contextlib.suppress(*DAEMON_ERRORS):
-            async with self._client._query("events", params=params) as response:
-                if b'"oom"' in await response.read():
-                    detail = "the container ran out of memory, and the launcher was killed for it"
-                    return Broken.of(BrokenKind.OUT_OF_MEMORY, detail)
-        return None
 
     def _conclude(self, job: Job, transcript: Transcript, broken: Broken | None) -> Run:
         outcome = transcript.outcome
@@ -279,11 +208,7 @@ class DockerSandbox:
                 command = docker_exec(transport.container_id, user, program, shell)
                 return await attend(transport, debug, job.archives, command)
         except DAEMON_ERRORS as error:
-            return Broken.of(BrokenKind.DAEMON_ERROR, _reason(error))
-
-    async def facts(self) -> DaemonFacts:
-        """Tell what the daemon says of itself."""
-        return msgspec.convert(await self._client.system.info(), DaemonFacts, strict=False)
+            return Broken.of(BrokenKind.DAEMON_ERROR, reason(error))
 
     async def probe(self, image: str, python: str) -> Held | None:
         """Tell which limits hold in a real container; None where that could not be found out."""
@@ -312,7 +237,7 @@ class DockerSandbox:
     async def _give_back(self, container: Any, slot: Slot, transcript: Transcript | None) -> None:
         """Remove a container, then see to the slot's network, then let others have the slot."""
         with anyio.CancelScope(shield=True):
-            await self._delete(container)
+            await self.delete(container)
             # A network that remembers connections would let one evaluation disturb the next.
             clean = transcript is not None and transcript.end is not None and not transcript.end.sockets
             if not clean:
@@ -324,7 +249,7 @@ class DockerSandbox:
     async def _open_keeper(self, container: Any, slot: Slot) -> None:
         with anyio.move_on_after(20), contextlib.suppress(*DAEMON_ERRORS):
             image = container.image
-            keeper = await self._create(keeper_config(image, "python3"))
+            keeper = await self.create(keeper_config(image, "python3"))
             slot.keeper = keeper
             slot.lifeline = keeper.attach(stdin=True, stdout=True, stderr=True)
             await slot.lifeline.__aenter__()
@@ -339,7 +264,7 @@ class DockerSandbox:
             with contextlib.suppress(*DAEMON_ERRORS):
                 await lifeline.close()
         if keeper is not None:
-            await self._delete(keeper)
+            await self.delete(keeper)
 
     async def _close_slots(self) -> None:
         with anyio.move_on_after(30, shield=True):
@@ -347,151 +272,23 @@ class DockerSandbox:
                 for slot in self._free:
                     group.start_soon(self._close_slot, slot)
 
-    async def _remove_own(self) -> None:
-        """Remove what a slow daemon made after nobody waited for it any more."""
-        wanted = json.dumps({"label": [f"scbench.owner={owner.current()}", f"scbench.run={self._run_id}"]})
-        with anyio.move_on_after(30, shield=True), contextlib.suppress(*DAEMON_ERRORS):
-            for container in await self._client.containers.list(all=True, filters=wanted):
-                await self._delete(container)
-
     # Containers
 
     @contextlib.asynccontextmanager
     async def _container(
         self, config: Config, slot: Slot, transcript: Transcript | None = None
-    ) -> AsyncIterator["AttachedStream"]:
+    ) -> AsyncIterator[AttachedStream]:
         try:
-            container = await self._create(config)
+            container = await self.create(config)
         except BaseException:
             self._free.append(slot)
             raise
         container.image = config["Image"]
         try:
-            # Attached before it starts: attaching to a container that has ended waits for ever.
-            async with container.attach(stdin=True, stdout=True, stderr=True) as stream:
-                with anyio.fail_after(PATIENCE, shield=True):
-                    await container.start()
-                yield AttachedStream(stream, str(container.id))
+            async with self.started(container) as stream:
+                yield stream
         finally:
             self._background.start_soon(self._give_back, container, slot, transcript)
-
-    async def _create(self, config: Config, labels: Mapping[str, str] | None = None) -> Any:
-        labelled: Any = config | {"Labels": {**self._labels(), **(labels or {})}}
-        # A cancelled request may still make the container, so it runs to its end.
-        name = f"scbench-{uuid.uuid4().hex[:16]}"
-        with anyio.fail_after(PATIENCE, shield=True):
-            return await self._client.containers.create(labelled, name=name)
-
-    async def _delete(self, container: Any) -> None:
-        """Remove a container, waiting a while for a daemon that is being restarted."""
-        with anyio.move_on_after(30, shield=True):
-            while True:
-                try:
-                    await container.delete(force=True, v=False)
-                except aiodocker.DockerError:
-                    return  # it is gone, or it cannot go: either way the daemon has answered
-                except DAEMON_ERRORS:
-                    await anyio.sleep(0.5)
-                else:
-                    return
-
-    def _labels(self) -> dict[str, str]:
-        return {"scbench.run": self._run_id, "scbench.owner": owner.current()}
-
-    async def latency(self) -> float | None:
-        """Tell how many seconds the daemon takes to answer; None when it does not."""
-        started = time.monotonic()
-        try:
-            await self._client.version()
-        except DAEMON_ERRORS:
-            return None
-        return time.monotonic() - started
-
-    async def sweep(self, *, dry_run: bool = False) -> int:
-        """Remove the containers of engines that are dead; return how many there were."""
-        try:
-            return await self._sweep(dry_run=dry_run)
-        except DAEMON_ERRORS as error:
-            raise SandboxUnavailable(
-                f"the Docker daemon does not tell what dead runs left ({_reason(error)})\nTry again later."
-            ) from error
-
-    async def _sweep(self, *, dry_run: bool = False) -> int:
-        with anyio.fail_after(PATIENCE):
-            labelled = json.dumps({"label": ["scbench.owner"]})
-            found = await self._client.containers.list(all=True, filters=labelled)
-        dead = [one for one in found if owner.is_dead(one["Labels"]["scbench.owner"])]
-        for container in [] if dry_run else dead:
-            await self._delete(container)
-            if half_full := container["Labels"].get("scbench.fills"):
-                await self._remove_volume(half_full)
-        return len(dead)
-
-    async def kept(self) -> tuple[Kept, ...]:
-        """Tell which volumes with prepared things there are."""
-        found = await self._client.volumes.list(filters={"label": ["scbench.kind"]})
-        return tuple(
-            Kept(
-                name=one["Name"],
-                kind=one["Labels"]["scbench.kind"],
-                created=datetime.fromisoformat(one["CreatedAt"]).timestamp(),
-            )
-            for one in found["Volumes"] or ()
-        )
-
-    async def remove(self, kept: Kept) -> None:
-        """Remove a volume; the daemon refuses while a container uses it."""
-        with contextlib.suppress(*DAEMON_ERRORS):
-            await DockerVolume(self._client, kept.name).delete()
-
-
-class AttachedStream:
-    """The stream to one container, as frames want it; its standard error is the launcher's own trouble."""
-
-    def __init__(self, stream: Any, container_id: str) -> None:
-        self._stream = stream
-        self.container_id = container_id
-
-    async def send(self, data: bytes) -> None:
-        """Send bytes to the launcher."""
-        try:
-            await self._stream.write_in(data)
-        except (*DAEMON_ERRORS, RuntimeError, AssertionError) as error:
-            raise TransportClosed from error
-
-    async def receive(self) -> bytes:
-        """Return what the launcher said next, nothing at the end."""
-        while (message := await self._stream.read_out()) is not None:
-            if message.stream == 1:
-                return bytes(message.data)
-        return b""
-
-
-@contextlib.asynccontextmanager
-async def _connected() -> AsyncIterator[aiodocker.Docker]:
-    host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    async with contextlib.AsyncExitStack() as stack:
-        try:
-            connector = _connector(host)
-            if connector is not None:
-                stack.push_async_callback(connector.close)
-            url = "unix://localhost" if host.startswith("unix://") else None
-            client = await stack.enter_async_context(aiodocker.Docker(url=url, connector=connector))
-            with anyio.fail_after(10):
-                await client.version()
-        except (*DAEMON_ERRORS, ValueError) as error:
-            raise SandboxUnavailable(
-                f"no Docker daemon answers at {host} ({_reason(error)})\n"
-                "Start one, set DOCKER_HOST, or use --sandbox local, which does not isolate."
-            ) from error
-        yield client
-
-
-def _connector(host: str) -> aiohttp.BaseConnector | None:
-    # No limit: a full pool of attached streams would starve every other call.
-    if host.startswith("unix://"):
-        return aiohttp.UnixConnector(host.removeprefix("unix://"), limit=0)
-    return None
 
 
 def _digest(found: dict[str, Any]) -> str:
@@ -501,7 +298,7 @@ def _digest(found: dict[str, Any]) -> str:
 def _is_about_keeper(error: Exception, network: str) -> bool:
     """Tell whether a container did not start because the one that keeps its network is gone."""
     kind, _, keeper = network.partition(":")
-    return kind == "container" and isinstance(error, aiodocker.DockerError) and keeper in str(error.message)
+    return kind == "container" and isinstance(error, DaemonRefused) and keeper in str(error.message)
 
 
 def _uv_did_not_run(output: str) -> bool:
@@ -510,18 +307,14 @@ def _uv_did_not_run(output: str) -> bool:
 
 
 def _preparation_failure(preparation: Preparation, error: Exception) -> Broken:
-    if isinstance(error, aiodocker.DockerError) and NO_PROGRAM.search(str(error.message)):
+    if isinstance(error, DaemonRefused) and NO_PROGRAM.search(str(error.message)):
         detail = f"image {preparation.image} has no {preparation.python}; choose one with Python in it"
         return Broken.of(BrokenKind.NO_PYTHON, detail)
-    return Broken.of(BrokenKind.DAEMON_ERROR, f"while preparing: {_reason(error)}")
+    return Broken.of(BrokenKind.DAEMON_ERROR, f"while preparing: {reason(error)}")
 
 
 def _image_failure(image: str, error: Exception) -> Broken:
-    if isinstance(error, aiodocker.DockerError):
+    if isinstance(error, DaemonRefused):
         detail = f"there is no image {image} here and it cannot be pulled: {error.message}"
         return Broken.of(BrokenKind.IMAGE_MISSING, detail)
-    return Broken.of(BrokenKind.DAEMON_ERROR, f"while looking for image {image}: {_reason(error)}")
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    return Broken.of(BrokenKind.DAEMON_ERROR, f"while looking for image {image}: {reason(error)}")

@@ -112,7 +112,7 @@ ALL = {
 @pytest.mark.docker
 @pytest.mark.slow
 def test_soak_in_short(tmp_path: Path, image: str) -> None:
-    """Killed with SIGKILL at random moments, a run of real containers ends with one correct result for each."""
+    """Killed with SIGKILL at random moments, a run of real containers has one correct result for each."""
     tally = rehearse(Soak(evaluations=20, kills=4, seed=random.randrange(1_000_000)), tmp_path, image)
     assert tally.kills == 4
 
@@ -147,9 +147,9 @@ async def test_a_run_that_was_killed_before_its_first_event(folder: Path, sandbo
 
 async def test_a_plan_is_remembered_over_many_sessions(folder: Path, sandbox: FakeSandbox) -> None:
     """A session tells that it begins before it tells its plan, so that the next one is not refused."""
-    for number in range(5):
-        name = {"run_id": "again"} if number == 0 else {"resume": "again"}
-        summary = await run(folder, BatchOptions(**name, rerun="all"))
+    summary = await run(folder, BatchOptions(run_id="again"))
+    for _ in range(4):
+        summary = await run(folder, BatchOptions(resume="again", rerun="all"))
     events = [decode(line) for line in (Path(summary.path) / "events.jsonl").read_bytes().splitlines()]
     names = [str(event.__struct_config__.tag) for event in events]
     begins = [place for place, name in enumerate(names) if name == "run_started"]
@@ -309,7 +309,7 @@ def names_of(events: Iterable[Event]) -> list[str]:
 async def test_a_time_limit_that_others_are_to_blame_for(
     folder: Path, sandbox: FakeSandbox, monkeypatch: pytest.MonkeyPatch, reason: str
 ) -> None:
-    """What hit a limit for lack of CPU, or of a daemon that answers, has a second chance alone, at the end."""
+    """What hit a limit for lack of CPU, or of a daemon that answers, has a second chance alone, last."""
     write_manifest(folder, ("right", "wrong"))
     tried: list[str] = []
     asked: list[None] = []

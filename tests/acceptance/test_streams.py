@@ -168,7 +168,7 @@ class Piped:
         """Tell whether a line is in the pipe and the next one cannot follow."""
         waiting = bytearray(4)
         fcntl.ioctl(self.reader, termios.FIONREAD, waiting)
-        return int.from_bytes(waiting, sys.byteorder) > 0 and finished(self.run) >= 3
+        return int.from_bytes(waiting, sys.byteorder) > 0 and finished(self.run) >= 2
 
 
 def test_slow_reader_gets_everything(tmp_path: Path) -> None:
