@@ -6,5 +6,5 @@ do. They keep to the syntax of Python 3.8. `MODULES` is the order in which they 
 
 MODULES = (
     *("job", "frames", "files", "filters", "identity", "processes", "evidence"),
-    *("grader", "evaluate", "prepare", "debug", "launcher"),
+    *("grader", "laying", "watch", "evaluate", "prepare", "debug", "launcher"),
 )

@@ -11,7 +11,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from . import evaluate, frames, grader, processes
+from . import frames, grader, laying, processes
 
 if TYPE_CHECKING:
     from .job import DebugJob, Layout
@@ -31,10 +31,10 @@ exec sh -i
 
 def debug(channel: frames.Channel, job: DebugJob) -> None:
     """Lay everything out, tell the engine, and wait until it goes."""
-    layout = evaluate.lay_out(job)
-    evaluate.receive(channel, job, layout)
-    evaluate.protect(job, layout)
-    evaluate.set_environment(job, layout)
+    layout = laying.lay_out(job)
+    laying.receive(channel, job, layout)
+    laying.protect(job, layout)
+    laying.set_environment(job, layout)
     write_programs(job, layout)
     channel.send_json(frames.PHASE, "shell")
     while os.read(channel.incoming, frames.CHUNK):

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 
-from . import debug, evaluate, frames, prepare, processes
+from . import debug, evaluate, frames, laying, prepare, processes
 
 TASKS = {"evaluate": evaluate.evaluate, "prepare": prepare.prepare, "debug": debug.debug}
 
@@ -32,7 +32,7 @@ def main() -> None:
     except EOFError:
         processes.kill_others()
         os._exit(91)
-    except evaluate.Unprepared as missing:
+    except laying.Unprepared as missing:
         channel.send_json(frames.RESULT, {"unprepared": str(missing)})
         os._exit(92)
     except Exception as error:  # noqa: BLE001 - the engine must learn of it, whatever it is

@@ -15,7 +15,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from . import evaluate, files, frames, identity, processes
+from . import files, frames, identity, laying, processes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,8 +102,8 @@ class Work:
     def receive_inputs(self, stream: files.Readable) -> None:
         """Lay out the files that set-up depends on."""
         try:
-            evaluate.unpack_as_submission(self.job, stream, self.paths["workspace"])
-        except evaluate.NotLaid as reason:
+            laying.unpack_as_submission(self.job, stream, self.paths["workspace"])
+        except laying.NotLaid as reason:
             while stream.read(frames.CHUNK):
                 pass  # the engine is heard out, or it would wait with what it still has to send
             raise CommandFailed("lay out the files", "refused", str(reason)) from reason
@@ -172,7 +172,7 @@ class Work:
         if self.job["kind"] == "environment":
             after = fingerprints(self.paths["workspace"])
             unchanged = {path for path, mark in after.items() if self.before.get(path) == mark}
-            for name in evaluate.KEPT_FOLDERS:
+            for name in laying.KEPT_FOLDERS:
                 with open(os.path.join(folder, name + ".tar"), "wb") as stream:
                     files.pack(stream, self.paths[name], unchanged | {self.made})
         with open(os.path.join(folder, "complete"), "w") as record:

@@ -66,15 +66,15 @@ MUTATIONS = (
     Mutation(
         name="unlisted folder of tests",
         case="read_expected",
-        changes=(("evaluate", 'os.chmod(layout["scratch"], 0o711)', 'os.chmod(layout["scratch"], 0o755)'),),
+        changes=(("laying", 'os.chmod(layout["scratch"], 0o711)', 'os.chmod(layout["scratch"], 0o755)'),),
     ),
     Mutation(
         name="hidden modules",
         case="read_tests",
         changes=(
-            ("evaluate", 'os.chmod(layout["scratch"], 0o711)', 'os.chmod(layout["scratch"], 0o755)'),
+            ("laying", 'os.chmod(layout["scratch"], 0o711)', 'os.chmod(layout["scratch"], 0o755)'),
             (
-                "evaluate",
+                "laying",
                 'if not job["isolate"] or not job["sealed"]:\n        return\n    tests',
                 "if True:\n        return\n    tests",
             ),
@@ -83,13 +83,13 @@ MUTATIONS = (
     Mutation(
         name="continuing a stopped grader",
         case="stop_the_grader",
-        changes=(("evaluate", "            os.kill(self.pid, signal.SIGCONT)\n", ""),),
+        changes=(("watch", "            os.kill(self.pid, signal.SIGCONT)\n", ""),),
         limits=SHORT,
     ),
     Mutation(
         name="forged words",
         case="imported_excuse",
-        changes=(("evaluate", 'if self.sealed or not self.job["sealed"]:', "if False:"),),
+        changes=(("watch", 'if self.sealed or not self.job["sealed"]:', "if False:"),),
     ),
     Mutation(
         name="clearing the record",
@@ -113,7 +113,7 @@ MUTATIONS = (
     Mutation(
         name="blame for what does not fit",
         case="rounded_up",
-        changes=(("evaluate", "        raise refused\n", "        raise RuntimeError(refused)\n"),),
+        changes=(("laying", "        raise refused\n", "        raise RuntimeError(refused)\n"),),
     ),
     Mutation(
         name="replacing folders",
