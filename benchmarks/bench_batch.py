@@ -51,7 +51,7 @@ async def make_ready(problems: list[ProblemConfig]) -> list[Bare]:
     ready = []
     async with open_sandbox("local") as sandbox:
         preparer = Preparer(sandbox, Locks(state_folder() / "locks"))
-        digest = str(await sandbox.image_digest(""))
+        digest = str(await sandbox.image_digest("", lambda _: None))
         for problem in problems:
             toolchain = await preparer.get(wanted_toolchain(environment, digest, problem.test_dependencies))
             assert isinstance(toolchain, Prepared), toolchain

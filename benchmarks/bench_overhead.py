@@ -63,7 +63,7 @@ async def local_toolchain(image: str) -> Path:
     """Return the Python of a ready virtual environment on this machine with the same packages."""
     environment = EnvironmentSpec(sandbox="local", image=image)
     async with open_sandbox("local") as sandbox:
-        digest = await sandbox.image_digest(image)
+        digest = await sandbox.image_digest(image, lambda _: None)
         wanted = wanted_toolchain(environment, str(digest), ())
         made = await Preparer(sandbox, Locks(state_folder() / "locks")).get(wanted)
         assert isinstance(made, Prepared), made

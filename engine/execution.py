@@ -125,7 +125,10 @@ class Executor:
         self, evaluation: Evaluation, problem: ProblemConfig, workshop: Workshop
     ) -> Outcome | StoreKey | None:
         """Return the stored outcome, else the key that it would have, else nothing."""
-        digest = await workshop.sandbox.image_digest(evaluation.environment.image)
+        image = evaluation.environment.image
+        digest = await workshop.sandbox.image_digest(
+            image, lambda progress: self._on_progress(evaluation, progress)
+        )
         if isinstance(digest, Broken):
             return None
         return await anyio.to_thread.run_sync(

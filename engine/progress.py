@@ -6,6 +6,7 @@ draws itself in a task of its own (`show`). Another way is a class like these an
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
@@ -36,6 +37,8 @@ from engine.views.text import visible
 ProgressMode = Literal["auto", "live", "plain"]
 # Seconds between two pictures: quick enough to be live, slow enough to be calm.
 EVERY = 0.25
+# Seconds between two lines about an image that is being pulled.
+PULL_EVERY = 5.0
 
 
 class ProgressView(Protocol):
@@ -91,9 +94,15 @@ class PlainProgress:
         self._verbose = verbose
         self._done = 0
         self._total: int | None = None
+        self._pull_told = 0.0
 
     def on_progress(self, evaluation: Evaluation, progress: Progress) -> None:
-        """Glimpses of running evaluations are not worth a line."""
+        """Say that an image is being pulled, now and then; other glimpses are not worth a line."""
+        now = time.monotonic()
+        if progress.phase.startswith("pull") and now - self._pull_told > PULL_EVERY:
+            self._pull_told = now
+            said = f"{visible(evaluation.environment.image)}: {progress.phase}"
+            self._console.print(Text(said, style="dim"))
 
     def begin(self, kept: RunCounts) -> None:
         """Count from what an earlier session has done."""

@@ -107,7 +107,7 @@ class PytestRunner:
         """Prepare, run and judge, all tests or only some; whatever goes wrong is in the result."""
         started = time.monotonic()
         on_progress(Progress(phase="prepare"))
-        ground = await self._prepare(workshop)
+        ground = await self._prepare(workshop, on_progress)
         prepared = time.monotonic() - started
         if isinstance(ground, Broken):
             return Evaluated(results=self._unjudged(ground, {"prepare": prepared}))
@@ -147,9 +147,9 @@ class PytestRunner:
         finally:
             await anyio.to_thread.run_sync(discard, job.archives)
 
-    async def _prepare(self, workshop: Workshop) -> Ground | Broken:
+    async def _prepare(self, workshop: Workshop, on_progress: OnProgress = _ignore) -> Ground | Broken:
         environment, submission = self.environment, self.submission_path
-        digest = await workshop.sandbox.image_digest(environment.image)
+        digest = await workshop.sandbox.image_digest(environment.image, on_progress)
         if isinstance(digest, Broken):
             return digest
         bare = msgspec.structs.replace(environment, setup=())

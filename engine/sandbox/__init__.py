@@ -181,7 +181,7 @@ class Sandbox(Protocol):
 
     name: str
 
-    async def image_digest(self, image: str) -> str | Broken:
+    async def image_digest(self, image: str, on_progress: OnProgress) -> str | Broken:
         """Make sure that the image is there, pulling it if need be, and tell its digest or id."""
 
     async def known_digest(self, image: str) -> str | None:

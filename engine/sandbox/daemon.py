@@ -21,7 +21,7 @@ from aiodocker.volumes import DockerVolume
 from engine import owner
 from engine.errors import SandboxUnavailable
 from engine.results import Broken, BrokenKind
-from engine.sandbox import Kept
+from engine.sandbox import Kept, OnProgress, Progress
 from engine.sandbox.containers import Config
 from engine.sandbox.probe import DaemonFacts
 from engine.sandbox.wire import TransportClosed
@@ -62,16 +62,20 @@ class Daemon:
         """Tell everything about an image that is here."""
         return await self._client.images.inspect(image)
 
-    async def inspect_or_pull(self, image: str) -> dict[str, Any]:
-        """Tell everything about an image, pulling it if it is not here."""
+    async def inspect_or_pull(self, image: str, on_progress: OnProgress) -> dict[str, Any]:
+        """Tell everything about an image, pulling it, layer by layer, if it is not here."""
         try:
             return await self._client.images.inspect(image)
         except aiodocker.DockerError as error:
             if error.status != 404:
                 raise
+        layers: dict[str, bool] = {}
         async for line in self._client.images.pull(image, stream=True):
             if "error" in line:
                 raise aiodocker.DockerError(404, line["error"])
+            if "progressDetail" in line:
+                layers[line["id"]] = line["status"] in ("Pull complete", "Already exists")
+                on_progress(Progress(phase=f"pull {sum(layers.values())}/{len(layers)} layers"))
         return await self._client.images.inspect(image)
 
     # Containers

@@ -85,12 +85,12 @@ class DockerSandbox(Daemon):
             await stack.enter_async_context(background)
             yield sandbox
 
-    async def image_digest(self, image: str) -> str | Broken:
+    async def image_digest(self, image: str, on_progress: OnProgress) -> str | Broken:
         """Make sure that the image is there, pulling it if need be, and tell its digest or id."""
         async with self._image_lock:
             if image not in self._images:
                 try:
-                    self._images[image] = await self.inspect_or_pull(image)
+                    self._images[image] = await self.inspect_or_pull(image, on_progress)
                 except DAEMON_ERRORS as error:
                     return _image_failure(image, error)
         return _digest(self._images[image])

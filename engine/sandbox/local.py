@@ -50,7 +50,7 @@ class LocalSandbox:
         self._base = cache_folder() / "local"
         self._runs = self._base / "runs"
 
-    async def image_digest(self, image: str) -> str | Broken:
+    async def image_digest(self, image: str, on_progress: OnProgress) -> str | Broken:  # noqa: ARG002
         """Name this machine's Python instead of an image's."""
         return await self.known_digest(image)
 

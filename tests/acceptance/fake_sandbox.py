@@ -78,7 +78,7 @@ class FakeSandbox:
         self.on_run: Callable[[str], Awaitable[None]] = _nothing
         self.on_prepare: Callable[[Preparation], Awaitable[None]] = _nothing
 
-    async def image_digest(self, image: str) -> str | Broken:
+    async def image_digest(self, image: str, on_progress: OnProgress) -> str | Broken:
         """Name an image that is always there."""
         return f"{image}@digest"
 
