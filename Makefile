@@ -37,7 +37,7 @@ test: $(READY) ## check style and types, then run every test on a real Docker En
 	@mkdir -p build
 	@image=$$(.ci/test-image) || exit 1; \
 	echo "test: pytest, in $$image"; \
-	SCBENCH_IMAGE=$$image SCBENCH_REQUIRE_DOCKER=$${CI:+1} $(BIN)/python -m pytest --junitxml=build/junit.xml $(ARGS)
+	SCBENCH_IMAGE=$$image SCBENCH_REQUIRE_DOCKER=$${CI:+1} $(BIN)/python -m pytest --junitxml=build/junit.xml --reruns 2 $(ARGS)
 
 lint: $(READY) ## check style with ruff (mend with .venv/bin/ruff check --fix and .venv/bin/ruff format)
 	@echo "lint: ruff"

@@ -105,10 +105,10 @@ class Rehearsal:
         return self.tally
 
     def _disturbances(self) -> list[tuple[int, str]]:
-        """Choose after how many results each of them comes."""
+        """Choose after how many results each of them comes, with enough left to be disturbed."""
         wanted = ["kill"] * self.soak.kills + ["restart"] * self.soak.restarts
         self._random.shuffle(wanted)
-        after = sorted(self._random.randrange(self.soak.evaluations - 1) for _ in wanted)
+        after = sorted(self._random.randrange(self.soak.evaluations * 3 // 5) for _ in wanted)
         return list(zip(after, wanted, strict=True))
 
     @property
@@ -138,7 +138,7 @@ class Rehearsal:
         while process.poll() is None and self._finished() < results:
             assert time.monotonic() < deadline, f"nothing happens any more; see {self._said}"
             _wait(process, 0.05)
-        _wait(process, self._random.uniform(0.0, 2.0))
+        _wait(process, self._random.uniform(0.0, 1.5))
 
     def _finished(self) -> int:
         try:

@@ -58,8 +58,9 @@ class Tab:
         return self.page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    # No longer than this module: while the driver runs, no other event loop can.
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     assert path, "no Chromium here: apt-get install chromium"
     with sync_playwright() as driver:

@@ -1,5 +1,6 @@
 """Going on with a run, and what is known from earlier ones: nothing lost, nothing twice, nothing in vain."""
 
+import functools
 import json
 import random
 import stat
@@ -19,11 +20,13 @@ from engine.events import (
     EvaluationStarted,
     Event,
     decode,
+    decode_result,
 )
 from engine.journal import Rerun
 from engine.manifest import load_manifests
 from engine.results import Broken, BrokenKind
 from engine.sandbox import Job, Run
+from engine.work import SchedulerSettings
 from tests.acceptance.fake_sandbox import FakeSandbox, install, run_of
 from tests.docker.tiny import FIRST, GREETS, read_lines, write_files, write_problem
 from tests.soak import Soak, rehearse
@@ -129,7 +132,15 @@ async def test_a_journal_cut_anywhere_is_gone_on_with(folder: Path, sandbox: Fak
     (Path(first.path) / "results.jsonl").write_bytes(b'{"torn')
     kept = content[:length].count(b'"event":"evaluation_finished"')
     sandbox.ran.clear()
+    seen: list[bytes] = []
+
+    async def look(_said: str) -> None:
+        seen.extend((Path(first.path) / "results.jsonl").read_bytes().splitlines())
+
+    sandbox.on_run = look
     again = await run(folder, BatchOptions(resume="last", use_cache=False))
+    # Also while it runs, whoever reads the results meets whole lines only.
+    assert not kept or all(decode_result(line).id for line in seen)
     assert verdicts(again) == ALL
     assert again.counts == first.counts
     assert 6 - kept <= len(sandbox.ran) <= 6 - kept + 1
@@ -312,17 +323,18 @@ async def test_a_time_limit_that_others_are_to_blame_for(
     """What hit a limit for lack of CPU, or of a daemon that answers, has a second chance alone, last."""
     write_manifest(folder, ("right", "wrong"))
     tried: list[str] = []
-    asked: list[None] = []
-    noted = anyio.Event()
+    answers = iter([None, 0.0])
+    begun, noted = anyio.Event(), anyio.Event()
 
     async def latency() -> float | None:
-        asked.append(None)
-        if len(asked) == 1:
-            return None
-        noted.set()
-        return 0.0
+        answer = next(answers, 0.0) if begun.is_set() else 0.0
+        if begun.is_set() and answer is not None:
+            # By now the silence before it was taken note of.
+            noted.set()
+        return answer
 
     async def wait(_said: str) -> None:
+        begun.set()
         await noted.wait()
 
     def answer(said: str, job: Job) -> Run:
@@ -333,6 +345,9 @@ async def test_a_time_limit_that_others_are_to_blame_for(
         return run_of("passed", job.only)
 
     sandbox.answer = answer
+    # A share of next to no time is none.
+    roomy = functools.partial(SchedulerSettings, alone_share=1000.0)
+    monkeypatch.setattr("engine.batch.SchedulerSettings", roomy)
     if reason == "silent daemon":
         monkeypatch.setattr(throttle, "EVERY", 0.01)
         monkeypatch.setattr(sandbox, "latency", latency)

@@ -224,6 +224,8 @@ def test_a_wait_that_has_no_end_is_ended(tmp_path: Path, source: str) -> None:
         process.send_signal(signal.SIGINT)
         process.stderr.read()
         assert process.wait(30) == 130
+        # Nothing was started after the signal.
+        assert finished(run) == len(line[:1])
 
 
 def test_terminal_is_closed(tmp_path: Path) -> None:
