@@ -9,11 +9,16 @@ import signal
 from collections.abc import Callable
 
 from engine.evidence import Evidence
-from engine.results import Broken, BrokenKind
+from engine.results import Broken, BrokenKind, Fault
 
 
 def _sandbox_said(evidence: Evidence) -> Broken | None:
-    return evidence.run.broken
+    broken = evidence.run.broken
+    if broken is None or broken.kind is not BrokenKind.EVALUATION_TIMEOUT or evidence.begun:
+        return broken
+    # Until tests begin, nothing of the submission has run: it was the machine that took so long.
+    detail = f"{broken.detail}, before any test had begun"
+    return Broken(kind=broken.kind, fault=Fault.INFRASTRUCTURE, detail=detail)
 
 
 def _no_end(evidence: Evidence) -> Broken | None:

@@ -54,6 +54,7 @@ def decide(
         return None
     if broken.kind in STARVABLE and starved and settings.timeouts == "alone":
         return Alone()
-    if broken.kind in RETRYABLE and attempt <= settings.infrastructure:
+    ours = broken.kind in RETRYABLE or (broken.kind in STARVABLE and broken.fault is Fault.INFRASTRUCTURE)
+    if ours and attempt <= settings.infrastructure:
         return Retry(delay=backoff(attempt, settings, spread))
     return None

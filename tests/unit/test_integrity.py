@@ -306,6 +306,14 @@ def test_an_end_that_is_no_verdict_has_a_kind(end: dict[str, object], kind: Brok
     assert outcomes(examination) == PASSED
 
 
+def test_a_limit_that_fires_before_any_test_is_not_the_submissions_fault() -> None:
+    """Until tests begin nothing of the submission has run, so the machine is to blame."""
+    late = Broken.of(BrokenKind.EVALUATION_TIMEOUT, "20 minutes")
+    broken = examine(Run(broken=late), None).broken
+    assert broken is not None
+    assert (broken.kind, broken.fault) == (BrokenKind.EVALUATION_TIMEOUT, Fault.INFRASTRUCTURE)
+
+
 def test_what_the_sandbox_knows_comes_first() -> None:
     """Its reason stands, with the tests that had finished on the channel."""
     known = Broken.of(BrokenKind.EVALUATION_TIMEOUT, "20 minutes")
