@@ -270,7 +270,9 @@ class Batch:
             for told in self._narrator.tell(event):
                 await send.send(told)
 
-        settings = SchedulerSettings(batch=level.limit, deadline=self.manifest.timeouts.batch)
+        settings = SchedulerSettings(
+            batch=level.limit, deadline=self.manifest.timeouts.batch, backstop=self._backstop()
+        )
         work = Work(
             execute=executor.execute,
             lost=lost,
@@ -280,6 +282,11 @@ class Batch:
         scheduler = Scheduler(settings, work, self._order(durations), emit)
         scheduler.admit(level.level)
         return scheduler
+
+    def _backstop(self) -> float:
+        """Return what no evaluation takes, even one that waits for the preparations of others."""
+        limits = [part.timeouts.limits(None) for part in self.manifest.parts]
+        return 3600.0 + 2 * max(one.setup + one.evaluation for one in limits)
 
     def _admission(self) -> admission.Admission:
         chosen = self.options.concurrency or self.manifest.concurrency.batch
