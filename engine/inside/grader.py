@@ -6,6 +6,8 @@ after the launcher has killed everything else.
 
 from __future__ import annotations
 
+import builtins
+import io
 import os
 import subprocess
 import sys
@@ -206,6 +208,37 @@ class Deputy:
         if real.startswith("/proc/") and not path.startswith(("/proc/", "/dev/", "/etc/")):
             self._refuse(path, "/proc")
 
+    def look_again_after_opening(self) -> None:
+        """Check what was really opened, too: a link can be put in place after the first look."""
+        for module in (builtins, io, os):
+            setattr(module, "open", self._looking_again(module.open))  # noqa: B010 - each has its own type
+
+    def _looking_again(self, opening: Callable[..., io.IOBase | int]) -> Callable[..., io.IOBase | int]:
+        def look_again(file: object, *args: object, **kwargs: object) -> io.IOBase | int:
+            opened = opening(file, *args, **kwargs)
+            # A name below an open folder says nothing by itself.
+            if isinstance(file, (str, bytes, os.PathLike)) and kwargs.get("dir_fd") is None:
+                self._check_opened(file, opened)
+            return opened
+
+        return look_again
+
+    def _check_opened(self, given: str | bytes | os.PathLike[str], opened: io.IOBase | int) -> None:
+        try:
+            path = os.path.abspath(os.fsdecode(given))
+            descriptor = opened if isinstance(opened, int) else opened.fileno()
+            real = os.readlink("/proc/self/fd/%d" % descriptor)
+        except (OSError, ValueError):
+            return
+        if (path + os.sep).startswith(self.trusted) or path in self.own_links:
+            return
+        if (real + os.sep).startswith(self.root):
+            if isinstance(opened, int):
+                os.close(opened)
+            else:
+                opened.close()
+            self._refuse(path, "the tests")
+
     def _refuse(self, path: str, where: str) -> None:
         self.line.say(TAMPERED, "a link leads a test from %s into %s" % (path, where))
         raise PermissionError("%s leads into %s" % (path, where))
@@ -272,7 +305,9 @@ def run(job: EvaluationJob, layout: Layout, line: Line) -> int:
     if job["limits"]["command"]:
         limit_commands(job["limits"]["command"], line)
     if sealed:
-        sys.addaudithook(Deputy(layout["root"], layout["workspace"], line))
+        deputy = Deputy(layout["root"], layout["workspace"], line)
+        sys.addaudithook(deputy)
+        deputy.look_again_after_opening()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     sys.dont_write_bytecode = True
     sys.argv = ["pytest"]
