@@ -176,7 +176,7 @@ def test_a_closed_pipe_ends_quietly(command: list[str], open_terminal: Open, rel
     script = '"$@" --jsonl - | head -n 1 >/dev/null; echo "codes ${PIPESTATUS[@]}"'
     terminal = open_terminal(["bash", "-c", script, "run", *command])
     assert terminal.end() == 0
-    assert "codes 0 0" in terminal.text
+    assert "codes 130 0" in terminal.text
     assert "BrokenPipe" not in terminal.text
     assert "Exception" not in terminal.text
     assert terminal.is_as_it_was()
@@ -190,7 +190,7 @@ def test_nobody_need_read_progress(
     script = '"$@" 2>&1 >/dev/null | true; echo "codes ${PIPESTATUS[@]}"'
     terminal = open_terminal(["bash", "-c", script, "run", *command])
     assert terminal.end() == 0
-    assert "codes 0 0" in terminal.text
+    assert "codes 130 0" in terminal.text
     assert len(result_lines(manifest)) == QUICK + HELD
 
 
