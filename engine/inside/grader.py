@@ -215,6 +215,7 @@ class Deputy:
 
     def _looking_again(self, opening: Callable[..., io.IOBase | int]) -> Callable[..., io.IOBase | int]:
         def look_again(file: object, *args: object, **kwargs: object) -> io.IOBase | int:
+            __tracebackhide__ = True  # in what pytest shows, it was the test that opened something
             opened = opening(file, *args, **kwargs)
             # A name below an open folder says nothing by itself.
             if isinstance(file, (str, bytes, os.PathLike)) and kwargs.get("dir_fd") is None:

@@ -37,7 +37,7 @@ for name,source in json.loads(zlib.decompress(read(struct.unpack('>I',read(4))[0
     module.__package__='inside'
     sys.modules[module.__name__]=module
     setattr(package,name,module)
-    exec(compile(source,'inside/'+name+'.py','exec'),module.__dict__)
+    exec(compile(source,'<inside.'+name+'>','exec'),module.__dict__)
 sys.modules['inside.launcher'].main()
 """
 

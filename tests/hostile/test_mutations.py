@@ -51,7 +51,10 @@ MUTATIONS = (
     Mutation(
         name="audit hook",
         case="link_beside_handed_data",
-        changes=(("grader", "        elif event in self.EVENTS and", "        elif False and"),),
+        changes=(
+            ("grader", "        elif event in self.EVENTS and", "        elif False and"),
+            ("grader", "        deputy.look_again_after_opening()\n", ""),
+        ),
     ),
     Mutation(
         name="links into proc",
