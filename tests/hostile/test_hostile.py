@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.results import Fault, Verdict
+from engine.results import BrokenKind, Fault, Verdict
 from tests.hostile.arena import Arena
 from tests.hostile.collection import Case, load_all
 
@@ -17,6 +17,13 @@ def _parameter(case: Case) -> object:
 CASES = [_parameter(case) for case in load_all()]
 
 
+def _accepted(case: Case) -> set[BrokenKind]:
+    """A time limit may interrupt pytest in its own code, which then calls that an internal error."""
+    late = {BrokenKind.SESSION_TIMEOUT, BrokenKind.EVALUATION_TIMEOUT}
+    kinds = set(case.expect.kinds)
+    return kinds | {BrokenKind.INTERNAL_ERROR} if kinds & late else kinds
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) -> None:
     """The submission gets what it deserves, and nothing that is hidden comes out."""
@@ -24,7 +31,7 @@ def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) ->
     assert bout.verdict in case.expect.verdicts, bout.story()
     if bout.broken is not None:
         assert bout.broken.fault is Fault.SUBMISSION, bout.story()
-        assert not case.expect.kinds or bout.broken.kind in case.expect.kinds, bout.story()
+        assert not case.expect.kinds or bout.broken.kind in _accepted(case), bout.story()
     if case.expect.warning is not None:
         assert case.expect.warning in bout.warnings, bout.story()
     assert bout.leaked() == []
