@@ -1,9 +1,13 @@
 """Submissions that cheat or attack, each beside an honest neighbour, on a real Docker Engine."""
 
+from pathlib import Path
+
+import anyio
 import pytest
 
 from engine.results import BrokenKind, Fault, Verdict
-from tests.hostile.arena import Arena
+from engine.sandbox.choice import open_sandbox
+from tests.hostile.arena import Arena, Bout, fight, workshop_in
 from tests.hostile.collection import Case, load_all
 
 pytestmark = pytest.mark.docker
@@ -17,6 +21,12 @@ def _parameter(case: Case) -> object:
 CASES = [_parameter(case) for case in load_all()]
 
 
+async def _run_alone(case: Case, image: str, folder: Path) -> Bout:
+    submission = case.assemble(folder / "submission")
+    async with open_sandbox("docker") as sandbox:
+        return await fight(case, submission, image, workshop_in(folder, sandbox))
+
+
 def _accepted(case: Case) -> set[BrokenKind]:
     """A time limit may interrupt pytest in its own code, which then calls that an internal error."""
     late = {BrokenKind.SESSION_TIMEOUT, BrokenKind.EVALUATION_TIMEOUT}
@@ -25,9 +35,15 @@ def _accepted(case: Case) -> set[BrokenKind]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_verdict_is_what_an_honest_grader_gives(arena: Arena, case: Case) -> None:
+def test_the_verdict_is_what_an_honest_grader_gives(
+    arena: Arena, case: Case, request: pytest.FixtureRequest, image: str, tmp_path: Path
+) -> None:
     """The submission gets what it deserves, and nothing that is hidden comes out."""
     bout = arena.bout(case)
+    # A pass that was not earned is never excused; other ends may depend on how crowded the machine is.
+    assert bout.verdict is not Verdict.PASSED or bout.verdict in case.expect.verdicts, bout.story()
+    if getattr(request.node, "execution_count", 1) > 1:
+        bout = anyio.run(_run_alone, case, image, tmp_path)
     assert bout.verdict in case.expect.verdicts, bout.story()
     if bout.broken is not None:
         assert bout.broken.fault is Fault.SUBMISSION, bout.story()
